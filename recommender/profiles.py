@@ -14,7 +14,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
@@ -233,7 +233,7 @@ class Gpu:
     count: int | None = None
     aliases: tuple[str, ...] = ()
     family: str = ""
-    sources: Mapping[str, str] = _NO_VALUES
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 def _gpu_facts(stated: Mapping[str, Value], where: str) -> Facts:
@@ -408,7 +408,7 @@ class Model:
     path: Path | None = None
     architecture: str = ""
     architecture_known: bool = False
-    stated: Mapping[str, Value] = _NO_VALUES
+    stated: Mapping[str, Value] = field(default_factory=dict)
 
 
 def _merged(defaults: Mapping[str, Any], config: Mapping[str, Any]) -> Mapping[str, Any]:
