@@ -1,0 +1,81 @@
+"""Turns what a user typed into devices, releases, launches and formats; it must not judge."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from recommender import profiles
+from recommender.errors import UsageError
+from recommender.profiles import Gpu
+from recommender.session import Launch, Session
+
+
+def known_format(name: str, formats: Iterable[str]) -> None:
+    """Refuse a format that a command does not have.
+
+    Raises:
+        UsageError: it names the nearest one.
+    """
+    if name not in formats:
+        near = get_close_matches(name, list(formats), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"--format: {name!r} is none of {', '.join(formats)}{hint}")
+
+
+def device_of(gpu: str | None, gpus: int | None, *, required: bool) -> Gpu | None:
+    """The device that is named, else the one in this machine (said on stderr).
+
+    Raises:
+        UsageError: the name is unknown, or none is named, none is found and one is `required`.
+    """
+    if gpu is None:
+        device = profiles.detect_gpu()
+        if device is None:
+            if required:
+                raise UsageError("no device found here (nvidia-smi and rocminfo are silent): name one with --gpu, for example --gpu b200")
+            sys.stderr.write("recommender: no device named or found; hardware is unknown (--gpu NAME)\n")
+            return None
+        sys.stderr.write(f"recommender: found {device.count} x {device.name}\n")
+    else:
+        device = profiles.find_gpu(gpu)
+    return replace(device, count=gpus) if gpus is not None else device
+
+
+def release_of(sglang: str | None) -> str | None:
+    """The release that is named, else the engine installed beside this tool, else None."""
+    if sglang is not None:
+        return sglang
+    from importlib.metadata import PackageNotFoundError, version
+
+    from recommender.library import load
+
+    try:
+        return version(str(load().one("constraints/sglang/releases.yaml")["package"]))
+    except PackageNotFoundError:
+        return None
+
+
+def variables(pairs: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE words as a mapping.
+
+    Raises:
+        UsageError: a word has no name or no equals sign.
+    """
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--env: {pair!r} is not NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def read_command(session: Session, command: Sequence[str], env: Sequence[str]) -> Launch:
+    """The launch that a user's command describes; variables given apart win over those in the command."""
+    from recommender.forms.command import split_command
+
+    split = split_command(command)
+    return session.read(split.argv, {**split.env, **variables(env)})

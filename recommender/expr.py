@@ -1,0 +1,461 @@
+"""Compiles the closed expression language of the rules into callables; it must not execute text or know any name itself.
+
+The language is a whitelisted subset of Python's grammar, read with `ast` and turned into closures. Values are None (unset),
+bool, int, float, str, tuples, JSON objects and UNKNOWN, the third truth value: whatever depends on it is UNKNOWN, unless the
+known part already decides (`False and UNKNOWN` is False). Ordering with None is False, arithmetic with None is None.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Protocol
+
+from recommender import formulas
+from recommender.errors import ExpressionError
+from recommender.terms import UNKNOWN, Value
+
+MAX_LENGTH = 4000
+MAX_DEPTH = 60
+
+
+class Scope(Protocol):
+    """What an expression reads its names from."""
+
+    values: Mapping[str, Value]
+    facts: Mapping[str, Value]
+    asked: Iterable[str]
+
+
+Evaluate = Callable[[Any], Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """A compiled expression: `settings`, `facts` and `asks` are the names it can read, through definitions too."""
+
+    text: str
+    evaluate: Evaluate
+    settings: frozenset[str]
+    facts: frozenset[str]
+    asks: frozenset[str] = frozenset()
+
+    @property
+    def facts_only(self) -> bool:
+        """Whether no setting is read, so that one evaluation serves a whole question."""
+        return not self.settings and not self.asks
+
+
+class Vocabulary(Protocol):
+    """The closed list of names."""
+
+    def is_setting(self, name: str) -> bool: ...
+    def is_fact(self, name: str) -> bool: ...
+    def group(self, name: str) -> tuple[Value, ...] | None: ...
+    def definition(self, name: str) -> Expression | None: ...
+    def names(self) -> Iterable[str]: ...
+
+
+_ORDERINGS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    return base**exponent if abs(exponent) <= 64 and abs(base) <= 1 << 32 else None
+
+
+def _contains(container: Value, item: Value) -> bool:
+    if container is None:
+        return False
+    try:
+        return item in container
+    except TypeError:
+        return False
+
+
+def _extreme(pick: Callable[[Any], Any], arguments: tuple[Any, ...]) -> Any:
+    """Smallest or largest of what is set; a single tuple counts as its elements."""
+    items = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
+    present = [item for item in items if item is not None]
+    return pick(present) if present else None
+
+
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "unset": lambda x: x is None,
+    "upper": lambda s: s.upper(),
+    "lower": lambda s: s.lower(),
+    "startswith": lambda s, prefix: s.startswith(prefix),
+    "endswith": lambda s, suffix: s.endswith(suffix),
+    "len": len,
+    "min": lambda *xs: _extreme(min, xs),
+    "max": lambda *xs: _extreme(max, xs),
+    "abs": abs,
+    "int": int,
+    "float": float,
+    "str": str,
+    "any_of": lambda xs, ys: any(x in ys for x in xs),
+    "all_of": lambda xs, ys: all(x in ys for x in xs),
+    "first": lambda xs: xs[0] if xs else None,
+    "last": lambda xs: xs[-1] if xs else None,
+    "get": lambda mapping, key: mapping.get(key),
+    "matches": lambda s, pattern: re.search(pattern, s) is not None,
+    "is_a": lambda x, kind: type(x).__name__ == kind,
+}
+_NONE_SAFE = {"unset", "is_a", "min", "max"}
+
+
+def function_names() -> frozenset[str]:
+    """The names an expression may call."""
+    return frozenset(_FUNCTIONS) | frozenset(formulas.FORMULAS) | {"asked"}
+
+
+class _Compiler:
+    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+        self.text = text
+        self.vocabulary = vocabulary
+        self.settings: set[str] = set()
+        self.facts: set[str] = set()
+        self.asks: set[str] = set()
+
+    def fail(self, message: str, node: ast.AST) -> ExpressionError:
+        return ExpressionError(message, text=self.text, column=getattr(node, "col_offset", 0) + 1)
+
+    def compile(self, node: ast.expr, depth: int = 0) -> Evaluate:
+        if depth > MAX_DEPTH:
+            raise self.fail("the expression nests too deeply", node)
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise self.fail(f"{type(node).__name__} is not part of the language", node)
+        compiled: Evaluate = method(node, depth + 1)
+        return compiled
+
+    def _constant(self, node: ast.Constant, depth: int) -> Evaluate:
+        value = node.value
+        if value is not None and not isinstance(value, (bool, int, float, str)):
+            raise self.fail(f"{value!r} is not a value of the language", node)
+        return lambda scope: value
+
+    def _tuple(self, node: ast.Tuple | ast.List, depth: int) -> Evaluate:
+        if all(isinstance(element, ast.Constant) for element in node.elts):
+            constant = tuple(element.value for element in node.elts if isinstance(element, ast.Constant))
+            return lambda scope: constant
+        parts = [self.compile(element, depth) for element in node.elts]
+        return lambda scope: tuple(part(scope) for part in parts)
+
+    _list = _tuple
+
+    def _name(self, node: ast.Name, depth: int) -> Evaluate:
+        return self._lookup(node.id, node)
+
+    def _attribute(self, node: ast.Attribute, depth: int) -> Evaluate:
+        if not isinstance(node.value, ast.Name):
+            raise self.fail("only facts have a dot in their name", node)
+        return self._lookup(f"{node.value.id}.{node.attr}", node)
+
+    def _lookup(self, name: str, node: ast.expr) -> Evaluate:
+        vocabulary = self.vocabulary
+        if vocabulary.is_setting(name):
+            self.settings.add(name)
+            return lambda scope: scope.values[name]
+        if vocabulary.is_fact(name):
+            self.facts.add(name)
+            return lambda scope: scope.facts[name]
+        group = vocabulary.group(name)
+        if group is not None:
+            return lambda scope: group
+        definition = vocabulary.definition(name)
+        if definition is not None:
+            self.settings |= definition.settings
+            self.facts |= definition.facts
+            self.asks |= definition.asks
+            if definition.facts_only:
+                return lambda scope: scope.facts[name]
+            return definition.evaluate
+        near = get_close_matches(name, list(vocabulary.names()), n=1)
+        raise self.fail(f"unknown name {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""), node)
+
+    def _boolop(self, node: ast.BoolOp, depth: int) -> Evaluate:
+        parts = tuple(self.compile(value, depth) for value in node.values)
+        if isinstance(node.op, ast.And):
+
+            def conjunction(scope: Any) -> Value:
+                unknown, value = False, True
+                for part in parts:
+                    value = part(scope)
+                    if value is UNKNOWN:
+                        unknown = True
+                    elif not value:
+                        return value
+                return UNKNOWN if unknown else value
+
+            return conjunction
+
+        def disjunction(scope: Any) -> Value:
+            unknown, value = False, False
+            for part in parts:
+                value = part(scope)
+                if value is UNKNOWN:
+                    unknown = True
+                elif value:
+                    if unknown and value is not True:
+                        return UNKNOWN
+                    return value
+            return UNKNOWN if unknown else value
+
+        return disjunction
+
+    def _unaryop(self, node: ast.UnaryOp, depth: int) -> Evaluate:
+        part = self.compile(node.operand, depth)
+        if isinstance(node.op, ast.Not):
+
+            def negation(scope: Any) -> Value:
+                value = part(scope)
+                return UNKNOWN if value is UNKNOWN else not value
+
+            return negation
+        if isinstance(node.op, ast.USub):
+
+            def minus(scope: Any) -> Value:
+                value = part(scope)
+                if value is UNKNOWN:
+                    return UNKNOWN
+                return -value if isinstance(value, (int, float)) else None
+
+            return minus
+        raise self.fail(f"{type(node.op).__name__} is not part of the language", node)
+
+    def _binop(self, node: ast.BinOp, depth: int) -> Evaluate:
+        operation = _power if isinstance(node.op, ast.Pow) else _ARITHMETIC.get(type(node.op))
+        if operation is None:
+            raise self.fail(f"{type(node.op).__name__} is not part of the language", node)
+        left, right = self.compile(node.left, depth), self.compile(node.right, depth)
+
+        def arithmetic(scope: Any) -> Value:
+            a, b = left(scope), right(scope)
+            if a is UNKNOWN or b is UNKNOWN:
+                return UNKNOWN
+            try:
+                return operation(a, b)
+            except (TypeError, ZeroDivisionError, OverflowError):
+                return None
+
+        return arithmetic
+
+    def _compare(self, node: ast.Compare, depth: int) -> Evaluate:
+        if len(node.ops) > 1:
+            pairs = list(zip([node.left, *node.comparators], node.ops, node.comparators, strict=False))
+            single = [ast.copy_location(ast.Compare(left=a, ops=[op], comparators=[b]), a) for a, op, b in pairs]
+            return self._boolop(ast.copy_location(ast.BoolOp(op=ast.And(), values=list(single)), node), depth)
+        left, right = self.compile(node.left, depth), self.compile(node.comparators[0], depth)
+        kind = type(node.ops[0])
+        comparator = node.comparators[0]
+        if kind in (ast.Is, ast.IsNot) and not (isinstance(comparator, ast.Constant) and comparator.value is None):
+            raise self.fail("`is` compares with None only; write ==", node)
+        if kind in (ast.Eq, ast.NotEq, ast.Is, ast.IsNot):
+            wanted = kind in (ast.Eq, ast.Is)
+
+            def equality(scope: Any) -> Value:
+                a, b = left(scope), right(scope)
+                return UNKNOWN if a is UNKNOWN or b is UNKNOWN else (a == b) is wanted
+
+            return equality
+        if kind in (ast.In, ast.NotIn):
+            wanted = kind is ast.In
+
+            def membership(scope: Any) -> Value:
+                a, b = left(scope), right(scope)
+                return UNKNOWN if a is UNKNOWN or b is UNKNOWN else _contains(b, a) is wanted
+
+            return membership
+        compare = _ORDERINGS[kind]
+
+        def ordering(scope: Any) -> Value:
+            a, b = left(scope), right(scope)
+            if a is UNKNOWN or b is UNKNOWN:
+                return UNKNOWN
+            try:
+                return compare(a, b)
+            except TypeError:
+                return False
+
+        return ordering
+
+    def _ifexp(self, node: ast.IfExp, depth: int) -> Evaluate:
+        test = self.compile(node.test, depth)
+        body, otherwise = self.compile(node.body, depth), self.compile(node.orelse, depth)
+
+        def conditional(scope: Any) -> Value:
+            chosen = test(scope)
+            if chosen is UNKNOWN:
+                a, b = body(scope), otherwise(scope)
+                return a if a is not UNKNOWN and a == b else UNKNOWN
+            return body(scope) if chosen else otherwise(scope)
+
+        return conditional
+
+    def _call(self, node: ast.Call, depth: int) -> Evaluate:
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            raise self.fail("only the functions of the language can be called, with plain arguments", node)
+        name = node.func.id
+        if name == "asked":
+            return self._asked(node)
+        function = _FUNCTIONS.get(name) or formulas.FORMULAS.get(name)
+        if function is None:
+            near = get_close_matches(name, function_names(), n=1)
+            raise self.fail(f"unknown function {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""), node)
+        parts = tuple(self.compile(argument, depth) for argument in node.args)
+        none_safe = name in _NONE_SAFE or name in formulas.FORMULAS
+
+        def call(scope: Any) -> Value:
+            arguments = [part(scope) for part in parts]
+            if any(argument is UNKNOWN for argument in arguments):
+                return UNKNOWN
+            if not none_safe and arguments and arguments[0] is None:
+                return None
+            try:
+                return function(*arguments)
+            except (TypeError, ValueError, AttributeError, OverflowError, re.error):
+                return None
+
+        return call
+
+    def _asked(self, node: ast.Call) -> Evaluate:
+        argument = node.args[0] if len(node.args) == 1 else None
+        if not isinstance(argument, ast.Name) or not self.vocabulary.is_setting(argument.id):
+            raise self.fail("asked() takes the name of one setting", node)
+        name = argument.id
+        self.asks.add(name)
+        return lambda scope: name in scope.asked
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> ast.expr:
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError("the expression is too long", text=text[:80])
+    flat = " ".join(text.split())
+    try:
+        return ast.parse(flat, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError(f"not an expression: {error}", text=text, column=getattr(error, "offset", 1) or 1) from None
+
+
+def compile_expression(text: str, vocabulary: Vocabulary) -> Expression:
+    """Compile one expression.
+
+    Raises:
+        ExpressionError: a name or a construct is not of the language; it names the column and the nearest word.
+    """
+    compiler = _Compiler(" ".join(text.split()), vocabulary)
+    evaluate = compiler.compile(_parse(text))
+    return Expression(
+        text=text,
+        evaluate=evaluate,
+        settings=frozenset(compiler.settings),
+        facts=frozenset(compiler.facts),
+        asks=frozenset(compiler.asks),
+    )
+
+
+def constant(value: Value) -> Expression:
+    """An expression that is one literal value; lists become tuples."""
+    literal = tuple(value) if isinstance(value, list) else value
+    return Expression(text=repr(literal), evaluate=lambda scope: literal, settings=frozenset(), facts=frozenset())
+
+
+def compile_value(value: Value, vocabulary: Vocabulary) -> Expression:
+    """Compile a YAML value: a text that starts with "=" is an expression, everything else a literal."""
+    if isinstance(value, str) and value.startswith("="):
+        return compile_expression(value[1:], vocabulary)
+    return constant(value)
+
+
+def compile_choice(branches: Iterable[tuple[Expression | None, Expression]], text: str) -> Expression:
+    """Compile a decision list: the value of the first branch whose condition is true, None when there is none."""
+    listed = tuple(branches)
+    parts = tuple((when.evaluate if when else None, then.evaluate) for when, then in listed)
+
+    def choose(scope: Any, start: int = 0) -> Value:
+        for index in range(start, len(parts)):
+            when, then = parts[index]
+            chosen = True if when is None else when(scope)
+            if chosen is UNKNOWN:
+                value = then(scope)
+                return value if value is not UNKNOWN and choose(scope, index + 1) == value else UNKNOWN
+            if chosen:
+                return then(scope)
+        return None
+
+    read = [expression for branch in listed for expression in branch if expression is not None]
+    return Expression(
+        text=text,
+        evaluate=choose,
+        settings=frozenset[str]().union(*(expression.settings for expression in read)),
+        facts=frozenset[str]().union(*(expression.facts for expression in read)),
+        asks=frozenset[str]().union(*(expression.asks for expression in read)),
+    )
+
+
+_FIELD = re.compile(r"\{([^{}]+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A sentence with expressions in braces."""
+
+    text: str
+    parts: tuple[str | Expression, ...]
+
+    def fill(self, scope: Any) -> str:
+        """The sentence with the values of this moment."""
+        return "".join(part if isinstance(part, str) else show(part.evaluate(scope)) for part in self.parts)
+
+    @property
+    def settings(self) -> frozenset[str]:
+        """The settings it shows."""
+        return frozenset[str]().union(*(part.settings for part in self.parts if isinstance(part, Expression)))
+
+
+def compile_template(text: str, vocabulary: Vocabulary) -> Template:
+    """Compile a message; whatever stands in braces is an expression.
+
+    Raises:
+        ExpressionError: as `compile_expression`.
+    """
+    pieces = _FIELD.split(" ".join(text.split()))
+    parts: list[str | Expression] = []
+    for index, piece in enumerate(pieces):
+        if index % 2:
+            parts.append(compile_expression(piece, vocabulary))
+        elif piece:
+            parts.append(piece)
+    return Template(text=text, parts=tuple(parts))
+
+
+def show(value: Value) -> str:
+    """A value as people write it: `unset` for None, lower-case booleans, lists with commas."""
+    if value is None:
+        return "unset"
+    if value is UNKNOWN:
+        return "unknown"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ", ".join(show(item) for item in value)
+    return str(value)

@@ -1,0 +1,214 @@
+"""Words a checked launch for people and for machines; it must not judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from recommender.expr import show
+from recommender.render.console import console, plain, table
+from recommender.terms import (
+    UNKNOWN,
+    Answer,
+    Bites,
+    CheckResult,
+    Effect,
+    Finding,
+    Known,
+    OriginKind,
+    Source,
+    Value,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SCHEMA = "recommender.check/1"
+_WHEN = {
+    Bites.PARSE: "when the command line is parsed",
+    Bites.STARTUP: "at startup, before the weights are loaded",
+    Bites.LOAD: "while loading, after the weights",
+    Bites.REQUEST: "at the first request",
+}
+
+
+def machine_value(value: Value) -> Any:
+    """A value for JSON: unknown becomes the text "unknown", tuples lists."""
+    if value is UNKNOWN:
+        return "unknown"
+    if isinstance(value, tuple):
+        return [machine_value(item) for item in value]
+    return value
+
+
+def source_text(source: Source) -> str:
+    """A source as people cite it."""
+    symbol = f" {source.symbol}" if source.symbol else ""
+    release = f" ({source.release})" if source.release else ""
+    return f"{source.file}{symbol}{release}"
+
+
+def finding_json(finding: Finding, full: bool = True) -> dict[str, Any]:
+    """A finding as plain values; the short form is that of --cases."""
+    short: dict[str, Any] = {
+        "rule": finding.rule,
+        "effect": finding.effect.value,
+        "bites": finding.bites.value if finding.bites else None,
+        "message": finding.message,
+    }
+    if finding.verdict is Verdict.UNKNOWN:
+        short["verdict"] = "unknown"
+        short["missing"] = list(finding.missing)
+    if not full:
+        return short
+    return {
+        **short,
+        "statement": finding.statement,
+        "under": finding.under or None,
+        "verified": finding.verified,
+        "sources": [source_text(source) for source in finding.sources],
+        "cures": [
+            {"flags": list(cure.flags), "changes": {k: machine_value(v) for k, v in cure.changes.items()}, "clean": cure.clean}
+            for cure in finding.cures
+        ],
+    }
+
+
+def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
+    """A whole check as plain values; `fields` are the settings to show resolved."""
+    return {
+        "schema": SCHEMA,
+        "rulebook": result.rulebook,
+        "sglang": result.sglang,
+        "judged_as": result.judged_as,
+        "gpu": result.gpu or None,
+        "model": result.model or None,
+        "verdict": result.verdict.value,
+        "findings": [finding_json(finding) for finding in result.findings],
+        "not_judged": list(result.not_judged_flags),
+        "not_judged_rules": [{"rule": item.rule, "after": item.after} for item in result.not_judged_rules],
+        "resolved": {
+            name: {
+                "value": machine_value(known.value),
+                "origin": known.origin.value,
+                **({"rule": known.rule} if known.rule else {}),
+                **({"asked": machine_value(known.asked)} if known.asked is not None else {}),
+            }
+            for name in fields
+            if (known := result.values[name])
+        },
+        "doubts": list(result.doubts),
+    }
+
+
+def _headline(result: CheckResult) -> str:
+    refused = [item for item in result.findings if item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS]
+    where = f"SGLang {result.judged_as}" + (f" on {result.gpu}" if result.gpu else ", hardware unknown")
+    early = [item for item in refused if item.bites in (Bites.PARSE, Bites.STARTUP)]
+    if early:
+        return f"REFUSED by {where}: {_laws(len(refused))} in the way."
+    if refused:
+        return f"FAILS LATER on {where}: it starts, then {_laws(len(refused))} in the way."
+    if result.verdict is Answer.UNKNOWN:
+        return f"UNKNOWN for {where}: nothing refuses it, but not every law can be judged."
+    degraded = sum(item.effect is Effect.DEGRADES for item in result.findings)
+    return f"VALID for {where}" + (f", with {degraded} warning{'s' if degraded > 1 else ''}." if degraded else ".")
+
+
+def _laws(count: int) -> str:
+    return f"{count} law stands" if count == 1 else f"{count} laws stand"
+
+
+def print_check(result: CheckResult, fields: Iterable[str]) -> None:
+    """The check for people: the answer, the findings with their cures, the resolved settings, the sources."""
+    out = console()
+    out.print(_headline(result), style="bold")
+    if result.sglang != result.judged_as:
+        out.print(f"SGLang {result.sglang} is not covered; judged as {result.judged_as}.")
+    _print_cure(out, result)
+    groups = (
+        ("Laws it breaks", lambda f: f.effect is Effect.REJECTS and f.verdict is Verdict.BREAKS),
+        ("Cannot be judged", lambda f: f.verdict is Verdict.UNKNOWN),
+        ("Warnings", lambda f: f.effect is Effect.DEGRADES and f.verdict is Verdict.BREAKS),
+        ("Notes", lambda f: f.effect is Effect.NOTES and f.verdict is Verdict.BREAKS),
+    )
+    for title, belongs in groups:
+        chosen = [finding for finding in result.findings if belongs(finding)]
+        if chosen:
+            out.print(f"\n{title}", style="bold")
+            _print_findings(out, chosen)
+    _print_rewrites(out, result.rewrites)
+    _print_not_judged(out, result)
+    _print_resolved(out, result, fields)
+    _print_sources(out, result.findings)
+
+
+def _print_cure(out: Console, result: CheckResult) -> None:
+    cures: dict[tuple[str, ...], list[str]] = {}
+    for finding in result.findings:
+        for cure in finding.cures[:2]:
+            cures.setdefault(cure.flags or tuple(f"without {name}" for name in cure.changes), []).append(finding.rule)
+    clean = {cure.flags: cure.clean for finding in result.findings for cure in finding.cures}
+    ordered = sorted(cures, key=lambda flags: (not clean.get(flags, False), -len(cures[flags])))
+    for number, flags in enumerate(ordered[:3]):
+        out.print(f"{'Cure' if number == 0 else '  or'}: {' '.join(flags)}", style="bold green" if number == 0 else "green")
+
+
+def _print_findings(out: Console, findings: Iterable[Finding]) -> None:
+    for number, finding in enumerate(findings, start=1):
+        when = f" - {_WHEN[finding.bites]}" if finding.bites else ""
+        out.print(f"{number:>2}. {finding.rule}{when}")
+        out.print(_indented(finding.message))
+        if finding.missing:
+            out.print(_indented(f"not known: {', '.join(finding.missing)}"))
+        if finding.under:
+            out.print(_indented(f"only a consequence of {finding.under}"))
+
+
+def _indented(text: str) -> str:
+    import textwrap
+
+    return textwrap.fill(plain(text), width=76, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _print_rewrites(out: Console, rewrites: Mapping[str, Known]) -> None:
+    if not rewrites:
+        return
+    out.print("\nRewritten by the engine", style="bold")
+    for name, known in rewrites.items():
+        out.print(_indented(f"{name}: asked {show(known.asked)}, becomes {show(known.value)}, by rule {known.rule}"))
+
+
+def _print_not_judged(out: Console, result: CheckResult) -> None:
+    if result.not_judged_flags:
+        out.print("\nNot judged: no rule covers these flags yet", style="bold")
+        out.print(_indented(", ".join(result.not_judged_flags)))
+    if result.not_judged_rules:
+        out.print("\nNot judged after an earlier refusal", style="bold")
+        out.print(_indented(", ".join(f"{item.rule} (after {item.after})" for item in result.not_judged_rules)))
+    if result.doubts:
+        out.print(f"\nNothing is known of the {' and the '.join(result.doubts)}.", style="bold")
+
+
+def _print_resolved(out: Console, result: CheckResult, fields: Iterable[str]) -> None:
+    shown = table([("setting", "left"), ("resolved", "left"), ("origin", "left")])
+    rows = 0
+    for name in fields:
+        known = result.values[name]
+        if known.value is None and known.origin is OriginKind.DEFAULT:
+            continue
+        origin = f"{known.origin.value} {known.rule}".strip()
+        shown.add_row(name, plain(show(known.value)), origin)
+        rows += 1
+    if rows:
+        out.print("\nResolved" + (", as far as the engine gets" if result.verdict is Answer.REFUSES else ""), style="bold")
+        out.print(shown)
+
+
+def _print_sources(out: Console, findings: Iterable[Finding]) -> None:
+    lines = {f"{finding.rule}: {source_text(source)}" for finding in findings for source in finding.sources}
+    if lines:
+        out.print("\nSources", style="bold")
+        for line in sorted(lines):
+            out.print(_indented(line))

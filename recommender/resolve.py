@@ -1,0 +1,137 @@
+"""Replays the engine's own resolution of a launch, forward, step by step; it must not read files, print or search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from recommender.laws import Plan, Scope, Step
+from recommender.terms import UNKNOWN, Bites, Effect, Known, OriginKind, Value, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Struck:
+    """A judging rule that did not pass, with the values it read at its place in the walk."""
+
+    step: Step
+    verdict: Verdict
+    message: str
+    reads: Mapping[str, Value]
+    values: Mapping[str, Value] = field(default_factory=dict)
+    after: str = ""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What one forward walk leaves: final `values`, who `wrote` each rewritten setting last, and what `struck`."""
+
+    values: dict[str, Value]
+    asked: Mapping[str, Value]
+    wrote: dict[str, str] = field(default_factory=dict)
+    struck: list[Struck] = field(default_factory=list)
+
+    def known(self, name: str) -> Known:
+        """A setting's final value with its origin."""
+        value = self.values[name]
+        if name in self.wrote:
+            return Known(value=value, origin=OriginKind.RULE, rule=self.wrote[name], asked=self.asked.get(name))
+        if name in self.asked:
+            return Known(value=value, origin=OriginKind.ASKED, asked=self.asked[name])
+        return Known(value=value, origin=OriginKind.DEFAULT)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the engine stops before it loads anything."""
+        return any(stops(item.step) and item.verdict is Verdict.BREAKS and not item.after for item in self.struck)
+
+
+def stops(step: Step) -> bool:
+    """Whether a broken step ends the engine's resolution."""
+    return step.rule.effect is Effect.REJECTS and step.rule.bites in (Bites.STARTUP, Bites.PARSE)
+
+
+def verdict_of(step: Step, scope: Scope) -> Verdict:
+    """What a judging step says of the scope as it stands."""
+    applies = step.when.evaluate(scope)
+    if applies is not UNKNOWN and not applies:
+        return Verdict.SILENT
+    if step.require is not None:
+        met = step.require.evaluate(scope)
+        if met is not UNKNOWN and met:
+            return Verdict.HOLDS
+        if met is UNKNOWN:
+            return Verdict.UNKNOWN
+    return Verdict.UNKNOWN if applies is UNKNOWN else Verdict.BREAKS
+
+
+def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
+    """Let a writing step write; returns whether it did. A write under an unknown condition leaves UNKNOWN where it would differ."""
+    applies = step.when.evaluate(scope)
+    if applies is not UNKNOWN and not applies:
+        return False
+    values = scope.values
+    new = [(name, expression.evaluate(scope)) for name, expression in step.writes]
+    for name, value in new:
+        if applies is UNKNOWN:
+            if value is not UNKNOWN and values[name] is not UNKNOWN and values[name] == value:
+                continue
+            value = UNKNOWN
+        values[name] = value
+        wrote[name] = step.rule.id
+    return True
+
+
+def scope_of(plan: Plan, asked: Mapping[str, Value], facts: Mapping[str, Value]) -> Scope:
+    """The scope at the start: defaults, and over them what the user asked for."""
+    values = dict(plan.defaults)
+    values.update(asked)
+    return Scope(values=values, facts=facts, asked=asked)
+
+
+def walk(
+    plan: Plan,
+    asked: Mapping[str, Value],
+    facts: Mapping[str, Value],
+    *,
+    suspects: Mapping[str, str] | None = None,
+    keep: bool = False,
+) -> Walk:
+    """Replay a launch. With `keep`, each struck rule carries every value as it stood (its fixes are computed from them).
+
+    After a refusal by rule R the engine goes no further, so a value written later from what R refused was never reached: a
+    rule that breaks on such a value is marked `after` R. `suspects` maps settings that the parser refused to the refusing rule.
+    """
+    scope = scope_of(plan, asked, facts)
+    result = Walk(values=scope.values, asked=asked)
+    tainted: dict[str, str] = dict(suspects or {})
+    unreached: dict[str, str] = dict(tainted)
+    for step in plan.steps:
+        if step.writes:
+            if write(step, scope, result.wrote) and tainted:
+                cause = _first(step.reads, tainted)
+                for name, _ in step.writes:
+                    if cause:
+                        tainted[name] = unreached[name] = cause
+                    else:
+                        unreached.pop(name, None)
+            continue
+        verdict = verdict_of(step, scope)
+        if verdict is Verdict.BREAKS or verdict is Verdict.UNKNOWN:
+            after = _first(step.reads, unreached) if unreached else ""
+            message = step.compile_message().fill(scope)
+            reads = {name: scope.values[name] for name in sorted(step.reads)}
+            values = dict(scope.values) if keep else {}
+            result.struck.append(
+                Struck(step=step, verdict=verdict, message=message, reads=reads, values=values, after=after)
+            )
+            if verdict is Verdict.BREAKS and not after and stops(step):
+                for name in step.reads:
+                    tainted.setdefault(name, step.rule.id)
+    return result
+
+
+def _first(names: Iterable[str], marked: Mapping[str, str]) -> str:
+    for name in sorted(names):
+        if name in marked:
+            return marked[name]
+    return ""

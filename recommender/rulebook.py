@@ -1,0 +1,450 @@
+"""Turns the YAML of constraints/ into rules, settings and one plan per engine release; it must not judge or print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from recommender import library as libraries
+from recommender.catalogue import Catalogue, CommandLine, load_catalogue
+from recommender.errors import ExpressionError, RulebookError, UsageError
+from recommender.expr import Expression, compile_choice, compile_expression, compile_template, compile_value, function_names
+from recommender.laws import Plan, Rule, Step
+from recommender.library import Library
+from recommender.terms import Bites, Effect, Source, Value
+from recommender.versions import in_range, parse_release
+
+ENGINE = "constraints/sglang"
+NOT_TOPICS = frozenset({"phases", "definitions", "flags"})
+_RULE_KEYS = frozenset(
+    "id statement effect bites since until phase when require sets message fix source engine_error engine_error_at verified "
+    "examples after silent_after formerly parse".split()
+)
+_REQUIRED = ("id", "statement", "effect", "since", "source")
+_EXAMPLE_KINDS = ("breaks", "passes", "sets", "leaves")
+
+
+def _near(word: str, words: Iterable[str]) -> str:
+    close = get_close_matches(word, list(words), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list) else () if value is None else (value,)
+
+
+def _source(value: Any, path: str) -> Source:
+    if isinstance(value, str):
+        return Source(file=value)
+    if not isinstance(value, Mapping) or not value.get("file"):
+        raise RulebookError(f"{path}: source: give file, symbol and release")
+    return Source(
+        file=str(value["file"]), symbol=str(value.get("symbol", "")), release=str(value.get("release", ""))
+    )
+
+
+def parse_rule(document: Any, path: str) -> Rule:
+    """Read one rule document.
+
+    Raises:
+        RulebookError: a key is missing, unknown or of the wrong kind; the message names the file and the key.
+    """
+    if not isinstance(document, Mapping):
+        raise RulebookError(f"{path}: a rule is a mapping")
+    for key in document:
+        if key not in _RULE_KEYS:
+            raise RulebookError(f"{path}: unknown key {key!r}{_near(str(key), _RULE_KEYS)}")
+    for key in _REQUIRED:
+        if not document.get(key):
+            raise RulebookError(f"{path}: {key}: missing")
+    try:
+        effect = Effect(document["effect"])
+        bites = Bites(document.get("bites", "startup")) if effect is Effect.REJECTS else None
+    except ValueError as error:
+        raise RulebookError(f"{path}: {error}") from None
+    sets = document.get("sets") or {}
+    if (effect is Effect.SETS) != bool(sets):
+        raise RulebookError(f"{path}: `sets` goes with effect: sets, and with it alone")
+    stem = path.rsplit("/", 1)[-1].removesuffix(".yaml")
+    if document["id"] != stem:
+        raise RulebookError(f"{path}: id: {document['id']!r} must equal the file name {stem!r}")
+    return Rule(
+        id=document["id"],
+        statement=" ".join(str(document["statement"]).split()),
+        effect=effect,
+        bites=bites,
+        since=str(document["since"]),
+        until=str(document["until"]) if document.get("until") else None,
+        phase=str(document.get("phase", "")),
+        when=str(document.get("when", "True")),
+        require=None if document.get("require") is None else str(document["require"]),
+        sets=dict(sets),
+        message=" ".join(str(document.get("message", "")).split()),
+        fix=tuple(document.get("fix") or ()),
+        sources=tuple(_source(item, path) for item in _tuple(document["source"])),
+        engine_error=str(document.get("engine_error", "") or ""),
+        engine_error_at=str(document.get("engine_error_at", "") or ""),
+        verified=str(document.get("verified", "") or ""),
+        topic=path.split("/")[-2],
+        path=path,
+        parse=str(document.get("parse", "") or ""),
+        after=_tuple(document.get("after")),
+        silent_after=_tuple(document.get("silent_after")),
+        formerly=_tuple(document.get("formerly")),
+        examples=tuple(document.get("examples") or ()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One function of the engine's resolution, or a part of one. `order` lists its writing rules; a refusing phase has none."""
+
+    id: str
+    engine: str
+    order: tuple[str, ...] | None
+    since: str | None
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A supported engine release; `date` is its day on PyPI."""
+
+    version: str
+    date: str
+
+
+@dataclass(slots=True)
+class _Words:
+    """The closed vocabulary of one release; definitions compile when first read."""
+
+    settings: Mapping[str, Value]
+    facts: frozenset[str]
+    groups: Mapping[str, tuple[Value, ...]]
+    texts: Mapping[str, tuple[str, Any]]
+    compiled: dict[str, Expression] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+
+    def is_setting(self, name: str) -> bool:
+        return name in self.settings
+
+    def is_fact(self, name: str) -> bool:
+        return name in self.facts
+
+    def group(self, name: str) -> tuple[Value, ...] | None:
+        return self.groups.get(name)
+
+    def names(self) -> Iterable[str]:
+        return [*self.settings, *self.facts, *self.groups, *self.texts]
+
+    def definition(self, name: str) -> Expression | None:
+        if name in self.compiled:
+            return self.compiled[name]
+        if name not in self.texts:
+            return None
+        if name in self.open:
+            raise RulebookError(f"definition {name}: reads itself through {' -> '.join(self.open)}")
+        path, entry = self.texts[name]
+        self.open.append(name)
+        try:
+            self.compiled[name] = self._compile(name, entry)
+        except ExpressionError as error:
+            raise RulebookError(f"{path}: {name}: {error}") from None
+        finally:
+            self.open.pop()
+        return self.compiled[name]
+
+    def _compile(self, name: str, entry: Mapping[str, Any]) -> Expression:
+        if "choose" not in entry:
+            return compile_expression(str(entry["is"]), self)
+        branches = [
+            (compile_expression(str(branch["when"]), self) if "when" in branch else None, compile_value(branch["then"], self))
+            for branch in entry["choose"]
+        ]
+        return compile_choice(branches, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """Everything the rulebook says of one engine release."""
+
+    release: str
+    rules: Mapping[str, Rule]
+    phases: tuple[Phase, ...]
+    plan: Plan
+    words: Any
+    command_line: CommandLine
+
+
+class Rulebook:
+    """All rules, settings and releases; `edition()` compiles one release."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.digest = library.digest
+        self.settings: Mapping[str, Any] = library.one(f"{ENGINE}/settings.yaml")
+        self._editions: dict[str, Edition] = {}
+        self._rules: dict[str, tuple[Rule, ...]] | None = None
+        self._catalogue: Catalogue | None = None
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What each release's command line accepts."""
+        if self._catalogue is None:
+            self._catalogue = load_catalogue(self.library.one(f"{ENGINE}/flags/catalogue.json"))
+        return self._catalogue
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """Supported engine releases, oldest first."""
+        document = self.library.one(f"{ENGINE}/releases.yaml")
+        listed = [Release(version=str(item["version"]), date=str(item["date"])) for item in document["releases"]]
+        return tuple(sorted(listed, key=lambda item: parse_release(item.version)))
+
+    @property
+    def rules(self) -> Mapping[str, tuple[Rule, ...]]:
+        """Every law by id, its editions newest first."""
+        if self._rules is None:
+            self._rules = self._read_rules()
+        return self._rules
+
+    def _read_rules(self) -> dict[str, tuple[Rule, ...]]:
+        rules: dict[str, tuple[Rule, ...]] = {}
+        for folder, names in self.library.folders.items():
+            parent, _, topic = folder.rpartition("/")
+            if parent != ENGINE or topic in NOT_TOPICS:
+                continue
+            for name in names:
+                editions = tuple(parse_rule(document, name) for document in self.library.documents[name])
+                if not editions:
+                    raise RulebookError(f"{name}: holds no rule")
+                if editions[0].id in rules:
+                    raise RulebookError(f"{name}: id {editions[0].id!r} also stands in {rules[editions[0].id][0].path}")
+                rules[editions[0].id] = editions
+        return rules
+
+    def rule(self, name: str) -> tuple[Rule, ...]:
+        """The editions of a law by its id or a former id.
+
+        Raises:
+            UsageError: no such id; the nearest one is named.
+        """
+        if name in self.rules:
+            return self.rules[name]
+        for editions in self.rules.values():
+            if any(name in rule.formerly for rule in editions):
+                return editions
+        raise UsageError(f"no rule {name!r}{_near(name, self.rules)}; `recommender rules list` names all")
+
+    def covered(self, version: str | None) -> tuple[str, str]:
+        """(asked, judged as): the nearest covered release of a version; the newest one when none is given.
+
+        Raises:
+            UsageError: the version is older than every covered one, or is no version.
+        """
+        known = [release.version for release in self.releases]
+        if version is None:
+            return known[-1], known[-1]
+        wanted = parse_release(version)
+        fitting = [release for release in known if parse_release(release) <= wanted]
+        if not fitting:
+            raise UsageError(f"sglang {version} is not covered; covered are {', '.join(known)}")
+        return version, fitting[-1]
+
+    def edition(self, release: str) -> Edition:
+        """The rules, phases and plan of one covered release, compiled once.
+
+        Raises:
+            RulebookError: a rule, a phase or a definition does not fit the others.
+        """
+        if release not in self._editions:
+            self._editions[release] = self._compile(release)
+        return self._editions[release]
+
+    def words(self, release: str) -> _Words:
+        """The closed vocabulary of a release."""
+        line = self.catalogue.command_line(release)
+        settings: dict[str, Value] = {name: spec.default for name, spec in line.fields.items()}
+        for section in ("environment", "internal"):
+            for name, entry in (self.settings.get(section) or {}).items():
+                settings[name] = _frozen(entry.get("default") if isinstance(entry, Mapping) else None)
+        facts = self.library.one("profiles/facts.yaml")
+        names = set(facts)
+        names |= {f"draft.{name[6:]}" for name in facts if name.startswith("model.")}
+        definitions: dict[str, tuple[str, Any]] = {}
+        for path in self.library.folders.get(f"{ENGINE}/definitions", ()):
+            for document in self.library.documents[path]:
+                for name, entry in document.items():
+                    if name in definitions:
+                        raise RulebookError(f"{path}: {name}: also defined in {definitions[name][0]}")
+                    if not isinstance(entry, Mapping) or ("is" in entry) == ("choose" in entry):
+                        raise RulebookError(f"{path}: {name}: give `is` or `choose`")
+                    definitions[name] = (path, entry)
+        groups = {name: _frozen(values) for name, values in (self.settings.get("groups") or {}).items()}
+        return _Words(settings=settings, facts=frozenset(names), groups=groups, texts=definitions)
+
+    def phases(self, release: str) -> tuple[Phase, ...]:
+        """The engine's phases in their order, as they stand in one release."""
+        wanted = parse_release(release)
+        found: list[Phase] = []
+        for path in self.library.folders.get(f"{ENGINE}/phases", ()):
+            for document in self.library.documents[path]:
+                if not in_range(wanted, document.get("since"), document.get("until")):
+                    continue
+                for entry in document.get("phases") or ():
+                    if not in_range(wanted, entry.get("since"), entry.get("until")):
+                        continue
+                    order = entry.get("sets")
+                    found.append(
+                        Phase(
+                            id=entry["id"],
+                            engine=str(entry.get("engine", "")),
+                            order=None if order is None else tuple(order),
+                            since=entry.get("since"),
+                            until=entry.get("until"),
+                        )
+                    )
+        return tuple(found)
+
+    def _compile(self, release: str) -> Edition:
+        wanted = parse_release(release)
+        words = self.words(release)
+        rules: dict[str, Rule] = {}
+        for name, editions in self.rules.items():
+            fitting = [rule for rule in editions if in_range(wanted, rule.since, rule.until)]
+            if len(fitting) > 1:
+                raise RulebookError(f"{fitting[0].path}: two editions hold in {release}")
+            if fitting:
+                rules[name] = fitting[0]
+        phases = self.phases(release)
+        steps = tuple(_steps(rules, phases, words))
+        touched = frozenset[str]().union(*(step.reads | step.targets for step in steps))
+        plan = Plan(
+            release=release,
+            steps=steps,
+            defaults=words.settings,
+            touched=touched,
+            by_id={step.rule.id: step for step in steps},
+        )
+        line = self.catalogue.command_line(release)
+        return Edition(release=release, rules=rules, phases=phases, plan=plan, words=words, command_line=line)
+
+
+def _frozen(value: Any) -> Value:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) -> Iterable[Step]:
+    known = [phase.id for phase in phases]
+    if len(set(known)) != len(known):
+        twice = sorted({name for name in known if known.count(name) > 1})
+        raise RulebookError(f"phases: {', '.join(twice)} listed twice")
+    judging: dict[str, list[Rule]] = {}
+    for rule in rules.values():
+        if rule.parse:
+            continue
+        if rule.phase not in known:
+            raise RulebookError(f"{rule.path}: phase: no phase {rule.phase!r}{_near(rule.phase, known)}")
+        if rule.effect is not Effect.SETS:
+            judging.setdefault(rule.phase, []).append(rule)
+    listed: set[str] = set()
+    position = 0
+    for number, phase in enumerate(phases):
+        order: list[Rule] = []
+        if phase.order is None:
+            order = judging.get(phase.id, [])
+        else:
+            if phase.id in judging:
+                raise RulebookError(f"{judging[phase.id][0].path}: phase {phase.id!r} writes; a judging rule needs a refusing one")
+            for name in phase.order:
+                if name not in rules:
+                    raise RulebookError(f"phase {phase.id}: no rule {name!r}{_near(name, rules)}")
+                if rules[name].phase != phase.id:
+                    raise RulebookError(f"{rules[name].path}: phase is {rules[name].phase!r}, but {phase.id!r} lists it")
+                listed.add(name)
+                order.append(rules[name])
+        for rule in order:
+            yield compile_step(rule, words, position, number)
+            position += 1
+    for rule in rules.values():
+        if rule.effect is Effect.SETS and rule.id not in listed:
+            raise RulebookError(f"{rule.path}: no phase lists this rule; add it to `sets` of {rule.phase!r}")
+
+
+def compile_step(rule: Rule, words: Any, position: int = 0, phase: int = 0) -> Step:
+    """Compile one rule.
+
+    Raises:
+        RulebookError: an expression is wrong; the message names file, key and column.
+    """
+    key = "when"
+    try:
+        when = compile_expression(rule.when, words)
+        key = "require"
+        require = None if rule.require is None else compile_expression(rule.require, words)
+        writes = []
+        for name, value in rule.sets.items():
+            key = f"sets: {name}"
+            if not words.is_setting(name):
+                raise RulebookError(f"{rule.path}: {key}: no such setting{_near(name, words.names())}")
+            writes.append((name, compile_value(value, words)))
+    except ExpressionError as error:
+        raise RulebookError(f"{rule.path}: {key}: {error}") from None
+    read = [when, *([require] if require else []), *(expression for _, expression in writes)]
+    return Step(
+        rule=rule,
+        position=position,
+        phase=phase,
+        when=when,
+        require=require,
+        writes=tuple(writes),
+        reads=frozenset[str]().union(*(expression.settings for expression in read)),
+        facts=frozenset[str]().union(*(expression.facts for expression in read)),
+        asks=frozenset[str]().union(*(expression.asks for expression in read)),
+        compile_message=lambda: compile_template(rule.message or rule.statement, words),
+    )
+
+
+def check_rule(rule: Rule, words: Any) -> list[str]:
+    """What is wrong with a rule beyond its expressions: message, fix, patterns, examples. Empty when all is well."""
+    problems = []
+    try:
+        compile_template(rule.message, words)
+    except ExpressionError as error:
+        problems.append(f"message: {error}")
+    for number, fix in enumerate(rule.fix):
+        for name, value in fix.items():
+            if not words.is_setting(name):
+                problems.append(f"fix {number + 1}: no such setting {name!r}{_near(name, words.names())}")
+            try:
+                compile_value(value, words)
+            except ExpressionError as error:
+                problems.append(f"fix {number + 1}: {name}: {error}")
+    for key in ("engine_error", "engine_error_at"):
+        try:
+            re.compile(getattr(rule, key))
+        except re.error as error:
+            problems.append(f"{key}: not a pattern ({error})")
+    for example in rule.examples:
+        if sum(kind in example for kind in _EXAMPLE_KINDS) != 1:
+            problems.append(f"examples: give exactly one of {', '.join(_EXAMPLE_KINDS)}")
+    return problems
+
+
+def language_names() -> frozenset[str]:
+    """The functions that expressions may call."""
+    return function_names()
+
+
+@cache
+def load_rulebook() -> Rulebook:
+    """The rulebook of this installation, loaded once a process.
+
+    Raises:
+        RulebookError: a shipped file is damaged.
+    """
+    return Rulebook(libraries.load())

@@ -1,0 +1,155 @@
+"""Binds one engine release, a device and checkpoints to facts, and a command line to settings; it must not judge or print.
+
+Everything that repeats from launch to launch (profiles, fact tables) is kept, so that a batch costs little per launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from recommender import profiles
+from recommender.catalogue import Refusal
+from recommender.errors import UsageError
+from recommender.expr import Expression, compile_value
+from recommender.laws import FactTable, Plan
+from recommender.profiles import Gpu, Model
+from recommender.rulebook import Edition, Rulebook
+from recommender.terms import UNKNOWN, Unknown, Value
+
+_TRUE = frozenset({"1", "true", "yes", "y", "on", "t"})
+_FALSE = frozenset({"0", "false", "no", "n", "off", "f", ""})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A command line and environment as settings. `refusals` are what the parser would not take, in its order."""
+
+    asked: Mapping[str, Value]
+    spelled: Mapping[str, str]
+    refusals: tuple[Refusal, ...] = ()
+    env_ignored: tuple[str, ...] = ()
+
+
+def environment_value(kind: str, text: str) -> Value:
+    """A variable's text as the engine's environment reader takes it; UNKNOWN when it is not of its type."""
+    if kind == "bool":
+        lowered = text.strip().lower()
+        return True if lowered in _TRUE else False if lowered in _FALSE else UNKNOWN
+    try:
+        return int(text) if kind == "int" else float(text) if kind == "float" else text
+    except ValueError:
+        return UNKNOWN
+
+
+@dataclass(kw_only=True)
+class Session:
+    """One release of the rulebook, and what was already looked up for it."""
+
+    book: Rulebook
+    edition: Edition
+    asked_release: str
+    root: Path = field(default_factory=Path.cwd)
+    _tables: dict[tuple[object, ...], FactTable] = field(default_factory=dict)
+    _models: dict[str, Model | Unknown] = field(default_factory=dict)
+    _fixes: dict[str, tuple[Mapping[str, Expression], ...]] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        """The walk of the release."""
+        return self.edition.plan
+
+    def model(self, reference: Value) -> Model | Unknown | None:
+        """The checkpoint of a model or draft path; UNKNOWN when nothing is known of it, None when none is named."""
+        if reference is None:
+            return None
+        if not isinstance(reference, str):
+            return UNKNOWN
+        if reference not in self._models:
+            try:
+                self._models[reference] = profiles.find_model(reference, self.root)
+            except UsageError:
+                if profiles._exists(self.root / reference):
+                    raise
+                self._models[reference] = UNKNOWN
+        return self._models[reference]
+
+    def facts(self, gpu: Gpu | None, model: Value, draft: Value) -> FactTable:
+        """The facts of a launch on a device with a model path and a draft path."""
+        key = (gpu.id if gpu else None, gpu.count if gpu else None, model if isinstance(model, str) else None, draft)
+        table = self._tables.get(key)
+        if table is None or (gpu is not None and gpu.id is None):
+            target = self.model(model)
+            known = profiles.all_facts(
+                gpu=gpu, model=target if isinstance(target, Model) else None, draft=self.model(draft)
+            )
+            table = self._tables[key] = FactTable(known, self.edition.words.definition)
+        return table
+
+    def facts_of(self, gpu: Gpu | None, asked: Mapping[str, Value], fields: Mapping[str, str]) -> FactTable:
+        """The facts of a launch by its settings; `fields` says which settings hold the model and the draft path."""
+        return self.facts(gpu, asked.get(fields["model"]), asked.get(fields["draft"]))
+
+    @cached_property
+    def roles(self) -> Mapping[str, str]:
+        """Which setting plays which part (model, draft, algorithm, ...), as settings.yaml says."""
+        roles: Mapping[str, str] = self.book.settings["roles"]
+        return roles
+
+    def read(self, argv: Sequence[str | Unknown], env: Mapping[str, str | Unknown] | None = None) -> Launch:
+        """The settings of a command line and its environment. What the parser refuses is left out and named."""
+        parsed, refusals = self.edition.command_line.parse_all(argv, self.root)
+        asked = dict(parsed.asked)
+        ignored = []
+        known = self.book.settings.get("environment") or {}
+        for name, text in (env or {}).items():
+            if name in known:
+                kind = known[name].get("type", "str")
+                asked[name] = environment_value(kind, text) if isinstance(text, str) else UNKNOWN
+            else:
+                ignored.append(name)
+        return Launch(
+            asked=asked, spelled=parsed.spelled, refusals=refusals, env_ignored=tuple(ignored)
+        )
+
+    def not_judged(self, launch: Launch) -> tuple[str, ...]:
+        """The flags and variables of a launch that no rule covers and that are not known to be without influence."""
+        quiet = self.without_influence
+        flags = [
+            launch.spelled.get(name, name)
+            for name in launch.asked
+            if name not in self.plan.touched and name not in quiet and name in self.edition.command_line.fields
+        ]
+        prefix = self.book.settings.get("environment_prefix", "")
+        variables = [name for name in launch.env_ignored if prefix and name.startswith(prefix)]
+        return tuple(flags + variables)
+
+    @cached_property
+    def without_influence(self) -> Mapping[str, str]:
+        """Settings that cannot influence validity, each with the reason."""
+        document: Mapping[str, str] = self.book.library.one("constraints/sglang/flags/without_influence.yaml")
+        return document
+
+    def fixes(self, rule: str) -> tuple[Mapping[str, Expression], ...]:
+        """A rule's own cures, compiled."""
+        if rule not in self._fixes:
+            words = self.edition.words
+            self._fixes[rule] = tuple(
+                {name: compile_value(value, words) for name, value in fix.items()} for fix in self.edition.rules[rule].fix
+            )
+        return self._fixes[rule]
+
+
+def open_session(book: Rulebook, sglang: str | None = None, root: Path | None = None) -> Session:
+    """A session for an engine release (the newest known one by default).
+
+    Raises:
+        UsageError: the release is older than every covered one, or is no release.
+    """
+    asked, judged = book.covered(sglang)
+    return Session(book=book, edition=book.edition(judged), asked_release=asked, root=root or Path.cwd())
+
+
+FactsOf = Callable[[Mapping[str, Value]], Mapping[str, Value]]
