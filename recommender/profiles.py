@@ -462,13 +462,13 @@ class _Checkpoint:
     quant_where: str
     config: Mapping[str, Any]
     quant: Mapping[str, Any]
-    stated: Mapping[str, Value]
-    architecture: Mapping[str, Value] | None
+    stated: tuple[Mapping[str, Value], ...]
+    architecture_known: bool
 
     def work(self, name: str, facts: Facts) -> Value:
         spec = book().spec(name)
         short = name.partition(".")[2]
-        for source in (self.stated, self.architecture or _NO_VALUES):
+        for source in self.stated:
             if short in source:
                 return _checked(spec, _stated(source[short], facts), f"{self.where}: {short}")
         if spec.objects:
@@ -479,7 +479,7 @@ class _Checkpoint:
                 return found
         elif spec.derive:
             return _evaluate(book().expression(spec.derive), facts)
-        if spec.home and self.architecture is not None and spec.otherwise is not _MISSING:
+        if spec.home and self.architecture_known and spec.otherwise is not _MISSING:
             return spec.otherwise
         return UNKNOWN if spec.absent is _MISSING else spec.absent
 
@@ -519,15 +519,16 @@ def _checkpoint(
 ) -> Model:
     names = config.get("architectures")
     first = names[0] if isinstance(names, (list, tuple)) and names else ""
-    architecture = _architecture(first) if isinstance(first, str) else None
-    full = _merged(architecture.get("config_defaults", _NO_VALUES), config) if architecture else config
+    architecture = _single("architectures", first)
+    kind = _single("config_classes", config.get("model_type")) or {}
+    defaults = _merged(_class_defaults(kind), (architecture or {}).get("config_defaults", {}))
     source = _Checkpoint(
         where=where,
         quant_where=where if origin == "profile" else where.replace("config.json", "hf_quant_config.json"),
-        config=full,
+        config=_merged(defaults, config),
         quant=quant,
-        stated=stated,
-        architecture=architecture.get("facts", _NO_VALUES) if architecture else None,
+        stated=(stated, (architecture or {}).get("facts", {}), *_class_facts(kind)),
+        architecture_known=architecture is not None,
     )
     facts = Facts(lambda fact: source.work(fact, facts))
     return Model(
@@ -546,9 +547,26 @@ def _checkpoint(
     )
 
 
-def _architecture(name: str) -> Mapping[str, Any] | None:
-    documents = library.load().documents.get(f"profiles/architectures/{name}.yaml")
+def _single(folder: str, name: Any) -> Mapping[str, Any] | None:
+    """The document of an architecture or a configuration class, None when it has no file."""
+    documents = library.load().documents.get(f"profiles/{folder}/{name}.yaml")
     return documents[0] if documents and isinstance(documents[0], dict) else None
+
+
+def _class_facts(kind: Mapping[str, Any]) -> Iterable[Mapping[str, Value]]:
+    """What a configuration class, or the class of one of its parts, works out from its keys."""
+    yield kind.get("facts", {})
+    for name in kind.get("parts", {}).values():
+        yield (_single("config_classes", name) or {}).get("facts", {})
+
+
+def _class_defaults(kind: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a configuration class takes for missing keys; a sub-config has a class of its own."""
+    defaults = dict(kind.get("defaults", {}))
+    for key, name in kind.get("parts", {}).items():
+        part = {"model_type": name, **(_single("config_classes", name) or {}).get("defaults", {})}
+        defaults[key] = _merged(part, defaults.get(key, {}))
+    return defaults
 
 
 def _from_profile(folder: str, stem: str) -> Model:
