@@ -698,7 +698,7 @@ def read_object(file: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror or error})") from None
     try:
-        value = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
         raise UsageError(f"{file}: not UTF-8 text") from None
     except RecursionError:
@@ -709,10 +709,6 @@ def read_object(file: Path) -> Mapping[str, Any]:
         found = next((word for kind, word in _WORDS.items() if isinstance(plain(value), kind)), "null")
         raise UsageError(f"{file}: expected a JSON object, found {found}")
     return value
-
-
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON value")
 
 
 def _cached_snapshot(reference: str, variables: tuple[str | None, ...]) -> Path | None:
