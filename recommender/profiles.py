@@ -1,401 +1,69 @@
-"""Turns names, paths and config.json files into facts of devices and checkpoints; it must not download, judge, or know a name.
+"""Finds checkpoints by name, path or in the local cache, with their facts; it must not download, judge, or know a name.
 
-Every word about a device, an architecture, a checkpoint or a key of config.json stands in profiles/. A fact is worked out when
-it is first read, and kept: from what the checkpoint's profile states, else what its architecture's profile states, else from the
-keys of config.json, else from an expression over other facts, else it is UNKNOWN.
+Every word about an architecture, a checkpoint or a key of config.json stands in profiles/. A fact comes from what the
+checkpoint's profile states, else its architecture's or its configuration class's, else from the keys of config.json,
+else from an expression over other facts, else it is UNKNOWN.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import stat
-import subprocess
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from recommender import library
-from recommender.errors import RulebookError, UsageError
-from recommender.expr import Expression, compile_expression
+from recommender.devices import Gpu, detect_gpu, find_gpu, gpu_ids
+from recommender.errors import UsageError
+from recommender.facts import (
+    MISSING,
+    NO_VALUES,
+    WORDS,
+    Facts,
+    FactSpec,
+    an_object,
+    book,
+    checked,
+    evaluate,
+    nearest,
+    plain,
+    profile_of,
+    profiles_of,
+    stated_value,
+    step,
+)
 from recommender.terms import UNKNOWN, Unknown, Value
 
-FACTS_FILE = "profiles/facts.yaml"
+__all__ = [
+    "Facts",
+    "Gpu",
+    "Model",
+    "all_facts",
+    "book",
+    "check_config",
+    "detect_gpu",
+    "find_gpu",
+    "find_model",
+    "forget",
+    "gpu_ids",
+    "model_ids",
+    "read_model",
+    "read_object",
+    "unknown_facts",
+    "with_config",
+]
+
 LARGEST_FILE = 16 * 2**20
-LARGEST_INTEGER = 2**53
-DETECTION_SECONDS = 5.0
-CHECKPOINT_SCOPES = ("model", "draft")
-
-_MISSING: Final = object()
-_TYPES: dict[str, tuple[type, ...]] = {
-    "bool": (bool,),
-    "int": (int,),
-    "float": (float, int),
-    "str": (str,),
-    "tuple": (tuple,),
-    "dict": (dict,),
-    "any": (bool, int, float, str, tuple, dict),
-}
-_WORDS = {bool: "a boolean", int: "an integer", float: "a number", str: "a text", tuple: "a list", dict: "an object"}
-_SPEC_KEYS = {"type", "unit", "meaning", "keys", "absent", "derive", "home", "otherwise", "objects"}
-
-
-# --- what a fact is ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactSpec:
-    """One line of facts.yaml. `keys` are (file, path) pairs, file being "", "text" or "hf_quant_config"."""
-
-    name: str
-    type: str
-    meaning: str
-    unit: str = ""
-    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    objects: tuple[tuple[str, ...], ...] = ()
-    absent: Value = _MISSING
-    otherwise: Value = _MISSING
-    derive: str = ""
-    home: str = ""
-
-
-def _key(text: str) -> tuple[str, tuple[str, ...]]:
-    file, colon, path = text.rpartition(":")
-    if colon:
-        return file, tuple(path.split("."))
-    first, dot, rest = text.partition(".")
-    return ("text", tuple(rest.split("."))) if first == "text" and dot else ("", tuple(text.split(".")))
-
-
-def plain(value: Any) -> Value:
-    """A JSON value as a fact's value: lists become tuples, all the way down."""
-    if isinstance(value, list):
-        return tuple(plain(item) for item in value)
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value
-
-
-def _spec(name: str, entry: Any) -> FactSpec:
-    if not isinstance(entry, dict):
-        raise RulebookError(f"{FACTS_FILE}: {name}: not an object")
-    _no_strangers(entry, _SPEC_KEYS, f"{FACTS_FILE}: {name}")
-    kind = entry.get("type", "any")
-    if kind not in _TYPES:
-        raise RulebookError(f"{FACTS_FILE}: {name}: unknown type {kind!r}{_nearest(str(kind), _TYPES)}")
-    return FactSpec(
-        name=name,
-        type=kind,
-        meaning=str(entry.get("meaning", "")),
-        unit=str(entry.get("unit", "")),
-        keys=tuple(_key(key) for key in entry.get("keys", ())),
-        objects=tuple(tuple(path.split(".")) for path in entry.get("objects", ())),
-        absent=plain(entry.get("absent", _MISSING)),
-        otherwise=plain(entry.get("otherwise", _MISSING)),
-        derive=str(entry.get("derive", "")),
-        home=str(entry.get("home", "")),
-    )
-
-
-class FactBook:
-    """The list of facts: names, where each is read, and the compiled expressions. It is the vocabulary of `derive`."""
-
-    def __init__(self, entries: Mapping[str, Any]) -> None:
-        self._entries = entries
-        self._specs: dict[str, FactSpec] = {}
-        self._expressions: dict[str, Expression] = {}
-
-    def names(self) -> tuple[str, ...]:
-        """Every fact an expression may name, those of a draft checkpoint included."""
-        model, draft = (f"{scope}." for scope in CHECKPOINT_SCOPES)
-        drafts = (draft + name.removeprefix(model) for name in self._entries if name.startswith(model))
-        return (*self._entries, *drafts)
-
-    def is_fact(self, name: str) -> bool:
-        """Whether facts.yaml lists the name."""
-        return self._listed(name) in self._entries
-
-    def is_setting(self, name: str) -> bool:
-        """A fact is never derived from a setting."""
-        return False
-
-    def group(self, name: str) -> tuple[Value, ...] | None:
-        """A fact is never derived from a group of settings' values."""
-        return None
-
-    def definition(self, name: str) -> Expression | None:
-        """A fact is never derived from a definition."""
-        return None
-
-    @staticmethod
-    def _listed(name: str) -> str:
-        model, draft = CHECKPOINT_SCOPES
-        scope, dot, rest = name.partition(".")
-        return f"{model}.{rest}" if dot and scope == draft else name
-
-    def spec(self, name: str) -> FactSpec:
-        """What facts.yaml says of a fact (`draft.x` is listed as `model.x`).
-
-        Raises:
-            RulebookError: no such fact; names the nearest one.
-        """
-        listed = self._listed(name)
-        spec = self._specs.get(listed)
-        if spec is None:
-            if listed not in self._entries:
-                raise RulebookError(f"unknown fact {name!r}{_nearest(name, self.names())}")
-            spec = self._specs[listed] = _spec(listed, self._entries[listed])
-        return spec
-
-    def expression(self, text: str) -> Expression:
-        """A `derive` expression, compiled once."""
-        compiled = self._expressions.get(text)
-        if compiled is None:
-            compiled = self._expressions[text] = compile_expression(text, self)
-        return compiled
-
-
-@cache
-def book() -> FactBook:
-    """The facts of this installation."""
-    return FactBook(_object(library.load().one(FACTS_FILE), FACTS_FILE))
-
-
-# --- facts ------------------------------------------------------------------------------------------------------------------
-
-
-class Facts(dict[str, Value]):
-    """Facts by name, each worked out when first read. Read only: nothing is ever assigned from outside."""
-
-    __slots__ = ("_work",)
-
-    def __init__(self, work: Callable[[str], Value]) -> None:
-        super().__init__()
-        self._work = work
-
-    def __missing__(self, name: str) -> Value:
-        value = self._work(name)
-        super().__setitem__(name, value)
-        return value
-
-    def __setitem__(self, name: str, value: Value) -> None:
-        raise TypeError("facts are given, not assigned")
-
-    def get(self, name: str, default: Value = None) -> Value:
-        """The value of a fact; `default` plays no part, as every listed fact has a value."""
-        return self[name]
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-
-@dataclass(frozen=True, slots=True)
-class _FactScope:
-    """What a `derive` expression reads: facts, and no settings."""
-
-    facts: Mapping[str, Value]
-    values: Mapping[str, Value]
-    asked: tuple[str, ...] = ()
-
-
-_NO_VALUES: Final[Mapping[str, Value]] = {}
-
-
-def _evaluate(expression: Expression, facts: Mapping[str, Value]) -> Value:
-    return expression.evaluate(_FactScope(facts, _NO_VALUES))
-
-
-def _stated(value: Value, facts: Mapping[str, Value]) -> Value:
-    """A value of a profile: a text that starts with "=" is an expression over facts."""
-    if isinstance(value, str) and value.startswith("="):
-        return _evaluate(book().expression(value[1:]), facts)
-    return plain(value)
-
-
-# --- devices ----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
-    """A device. `count` is how many the user named or the machine has, None when nobody said."""
-
-    id: str | None
-    name: str
-    facts: Facts
-    count: int | None = None
-    aliases: tuple[str, ...] = ()
-    family: str = ""
-    sources: Mapping[str, str] = field(default_factory=dict)
-
-
-def _gpu_facts(stated: Mapping[str, Value], where: str) -> Facts:
-    def work(name: str) -> Value:
-        spec = book().spec(name)
-        scope, _, short = name.partition(".")
-        value = stated.get(short, _MISSING) if scope == "gpu" else _MISSING
-        if value is not _MISSING:
-            return _checked(spec, plain(value), f"{where}: {short}")
-        if spec.derive:
-            return _evaluate(book().expression(spec.derive), facts)
-        return UNKNOWN if spec.absent is _MISSING else spec.absent
-
-    facts = Facts(work)
-    return facts
-
-
-def _gpu(stem: str, document: Mapping[str, Any], count: int | None = None) -> Gpu:
-    where = f"profiles/gpus/{stem}.yaml"
-    stated = dict(_object(document.get("facts", {}), f"{where}: facts"))
-    names = tuple(document.get("names", ()))
-    stated |= {"id": document["id"], "name": names[0] if names else document["id"]}
-    if count is not None:
-        stated["count"] = count
-    return Gpu(
-        id=document["id"],
-        name=stated["name"],
-        facts=_gpu_facts(stated, where),
-        count=count,
-        aliases=names,
-        family=str(document.get("family", "")),
-        sources=document.get("source", {}),
-    )
-
-
-def _folder(folder: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    for stem, documents in library.load().folder(f"profiles/{folder}"):
-        for document in documents:
-            yield stem, _object(document, f"profiles/{folder}/{stem}.yaml")
-
-
-@cache
-def gpu_ids() -> tuple[str, ...]:
-    """Every device that has a profile."""
-    return tuple(document["id"] for _, document in _folder("gpus"))
-
-
-@cache
-def _gpu_names() -> Mapping[str, str]:
-    """Plain spelling -> file stem, for every id and every name of a device."""
-    found: dict[str, str] = {}
-    for stem, document in _folder("gpus"):
-        for name in (document["id"], *document.get("names", ())):
-            found.setdefault(_squeeze(name), stem)
-    return found
-
-
-def _squeeze(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.casefold())
-
-
-_COUNTED = re.compile(r"^\s*(\d{1,5})\s*[x*×]\s*(.+)$", re.IGNORECASE)
-
-
-@lru_cache(maxsize=256)
-def find_gpu(reference: str) -> Gpu:
-    """The device of an id, a vendor's name, or the name nvidia-smi prints; "8xb200" counts too.
-
-    Raises:
-        UsageError: no such device; names the nearest ones, or all of a family.
-    """
-    names = _gpu_names()
-    count, wanted = None, reference
-    counted = _COUNTED.match(reference)
-    if counted and _squeeze(reference) not in names:
-        count, wanted = int(counted[1]), counted[2]
-        if count < 1:
-            raise UsageError(f"device {reference!r}: the count must be at least 1")
-    stem = names.get(_squeeze(wanted))
-    if stem is not None:
-        return _gpu(stem, _document("gpus", stem), count)
-    family = [document for _, document in _folder("gpus") if _squeeze(document.get("family", "")) == _squeeze(wanted)]
-    if family and _squeeze(wanted):
-        members = ", ".join(_with_capability(document) for document in family)
-        raise UsageError(f"{wanted!r} is a family of devices, name one: {members}")
-    raise UsageError(f"unknown device {wanted!r}{_nearest(_squeeze(wanted), names, dict(names))}; known: {', '.join(gpu_ids())}")
-
-
-def _with_capability(document: Mapping[str, Any]) -> str:
-    facts = document.get("facts", {})
-    kind = f"sm{facts['sm']}" if facts.get("sm") else facts.get("gcn_arch") or facts.get("platform")
-    return f"{document['id']} ({kind})"
-
-
-def _document(folder: str, stem: str) -> Mapping[str, Any]:
-    return _object(library.load().one(f"profiles/{folder}/{stem}.yaml"), f"profiles/{folder}/{stem}.yaml")
-
-
-def detect_gpu() -> Gpu | None:
-    """The device of this machine, as nvidia-smi or rocminfo name it; None when neither answers."""
-    return _detect_nvidia() or _detect_amd()
-
-
-def _run(*command: str) -> str | None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=DETECTION_SECONDS, check=False)
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def _known_or(name: str, count: int, stated: Mapping[str, Value]) -> Gpu:
-    """The profile of a printed name; without one, a device of the facts that the tool prints."""
-    try:
-        return replace(_gpu(stem := _gpu_names()[_squeeze(name)], _document("gpus", stem), count), name=name)
-    except KeyError:
-        facts = {"id": None, "name": name, "count": count, **stated}
-        return Gpu(id=None, name=name, facts=_gpu_facts(facts, name), count=count)
-
-
-def _detect_nvidia() -> Gpu | None:
-    printed = _run("nvidia-smi", "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader")
-    rows = [[cell.strip() for cell in line.split(",")] for line in (printed or "").splitlines() if line.strip()]
-    if not rows or len(rows[0]) != 3:
-        return None
-    name, memory, capability = rows[0]
-    count = sum(row[0] == name for row in rows)
-    stated: dict[str, Value] = {"platform": "cuda", "vendor": "nvidia"}
-    size = re.match(r"(\d+)", memory)
-    if size:
-        stated["memory_mib"] = int(size[1])
-    level = re.fullmatch(r"(\d+)\.(\d)", capability)
-    if level:
-        stated |= {"sm": int(level[1]) * 10 + int(level[2]), "capability_major": int(level[1]), "capability_minor": int(level[2])}
-    return _known_or(name, count, stated)
-
-
-def _detect_amd() -> Gpu | None:
-    printed = _run("rocminfo") or ""
-    agents = [agent for agent in re.split(r"^Agent \d+", printed, flags=re.MULTILINE) if re.search(r"^\s*Name:\s+gfx", agent, re.MULTILINE)]
-    if not agents:
-        return None
-    chip = re.search(r"^\s*Name:\s+(gfx\w+)", agents[0], re.MULTILINE)
-    marketing = re.search(r"^\s*Marketing Name:\s+(\S.*?)\s*$", agents[0], re.MULTILINE)
-    gcn = chip[1] if chip else ""
-    name = marketing[1] if marketing else gcn
-    stated: dict[str, Value] = {"platform": "hip", "vendor": "amd", "gcn_arch": gcn, "sm": None}
-    units = re.search(r"^\s*Compute Unit:\s+(\d+)", agents[0], re.MULTILINE)
-    if units:
-        stated["sms"] = int(units[1])
-    pools = [int(size) // 1024 for size in re.findall(r"Segment:\s+GLOBAL.*?Size:\s+(\d+)", agents[0], re.DOTALL)]
-    if pools:
-        stated["memory_mib"] = max(pools)
-    return _known_or(name, len(agents), stated)
-
-
-# --- checkpoints ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A checkpoint: `id` is None unless it has a profile, `name` is what to call it, `origin` profile, file or cache."""
+    """A checkpoint: `id` is None unless it has a profile, `name` is what to call it, `origin` profile, file, cache."""
 
     id: str | None
     name: str
@@ -412,7 +80,7 @@ class Model:
 
 
 def _merged(defaults: Mapping[str, Any], config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """config.json over the defaults of its configuration class, sub-configs alike; a key that is there, even null, stays."""
+    """config.json over the defaults of its class, sub-configs alike; a key that is there, even null, stays."""
     if not defaults:
         return config
     merged = dict(defaults)
@@ -420,38 +88,6 @@ def _merged(defaults: Mapping[str, Any], config: Mapping[str, Any]) -> Mapping[s
         below = defaults.get(key)
         merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
-
-
-def _step(value: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        if not isinstance(value, dict) or key not in value:
-            return _MISSING
-        value = value[key]
-    return value
-
-
-def _checked(spec: FactSpec, value: Value, where: str) -> Value:
-    """The value, if it has the fact's type.
-
-    Raises:
-        UsageError: it has not; names file and key.
-    """
-    if value is None or value is UNKNOWN:
-        return value
-    allowed = _TYPES[spec.type]
-    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-        if spec.type == "int" and isinstance(value, float) and value.is_integer():
-            return int(value)
-        found = next((word for kind, word in _WORDS.items() if isinstance(value, kind)), type(value).__name__)
-        raise UsageError(f"{where}: expected {_WORDS[allowed[0]]}, found {found} ({_short(value)})")
-    if isinstance(value, (int, float)) and not (math.isfinite(value) and abs(value) <= LARGEST_INTEGER):
-        raise UsageError(f"{where}: {_short(value)} is out of range")
-    return value
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,27 +106,29 @@ class _Checkpoint:
         short = name.partition(".")[2]
         for source in self.stated:
             if short in source:
-                return _checked(spec, _stated(source[short], facts), f"{self.where}: {short}")
+                return checked(spec, stated_value(source[short], facts), f"{self.where}: {short}")
         if spec.objects:
-            return next((".".join(path) for path in spec.objects if isinstance(_step(self.config, path), dict)), None)
+            return next((".".join(path) for path in spec.objects if isinstance(step(self.config, path), dict)), None)
         if spec.keys:
             found = self._read(spec, facts)
-            if found is not _MISSING:
+            if found is not MISSING:
                 return found
         elif spec.derive:
-            return _evaluate(book().expression(spec.derive), facts)
-        if spec.home and self.architecture_known and spec.otherwise is not _MISSING:
+            return evaluate(book().expression(spec.derive), facts)
+        if spec.home and self.architecture_known and spec.otherwise is not MISSING:
             return spec.otherwise
-        return UNKNOWN if spec.absent is _MISSING else spec.absent
+        return UNKNOWN if spec.absent is MISSING else spec.absent
 
     def _read(self, spec: FactSpec, facts: Facts) -> Value:
-        answer: Value = _MISSING
+        answer: Value = MISSING
         for file, path in spec.keys:
             value, shown = self._at(file, path, facts)
-            if value is _MISSING:
+            if value is MISSING:
                 continue
             if value is not None:
-                return _checked(spec, plain(value), f"{self.quant_where if file not in ('', 'text') else self.where}: {shown}")
+                return checked(
+                    spec, plain(value), f"{self.quant_where if file not in ('', 'text') else self.where}: {shown}"
+                )
             answer = None
         return answer
 
@@ -499,8 +137,8 @@ class _Checkpoint:
             subconfig = facts[SUBCONFIG]
             if subconfig is not None and subconfig is not UNKNOWN:
                 path = (*subconfig.split("."), *path)
-            return _step(self.config, path), ".".join(path)
-        return _step(self.quant if file else self.config, path), ".".join(path)
+            return step(self.config, path), ".".join(path)
+        return step(self.quant if file else self.config, path), ".".join(path)
 
 
 SUBCONFIG = "model.subconfig"
@@ -514,7 +152,7 @@ def _checkpoint(
     quant: Mapping[str, Any],
     where: str,
     stated: Mapping[str, Value],
-    profile: Mapping[str, Any] = _NO_VALUES,
+    profile: Mapping[str, Any] = NO_VALUES,
     path: Path | None = None,
 ) -> Model:
     names = config.get("architectures")
@@ -570,15 +208,15 @@ def _class_defaults(kind: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _from_profile(folder: str, stem: str) -> Model:
-    document = _document(folder, stem)
+    document = profile_of(folder, stem)
     where = f"profiles/{folder}/{stem}.yaml"
     return _checkpoint(
         name=document["id"],
         origin="profile",
-        config=_object(document.get("config", {}), f"{where}: config"),
-        quant=_object(document.get("hf_quant_config", {}), f"{where}: hf_quant_config"),
+        config=an_object(document.get("config", {}), f"{where}: config"),
+        quant=an_object(document.get("hf_quant_config", {}), f"{where}: hf_quant_config"),
         where=where,
-        stated={**_object(document.get("facts", {}), f"{where}: facts"), "id": document["id"]},
+        stated={**an_object(document.get("facts", {}), f"{where}: facts"), "id": document["id"]},
         profile=document,
     )
 
@@ -588,27 +226,36 @@ def _model_names() -> Mapping[str, tuple[str, str]]:
     """Case-folded id or Hugging Face id -> (folder, file stem), models first."""
     found: dict[str, tuple[str, str]] = {}
     for folder in ("models", "drafts"):
-        for stem, document in _folder(folder):
+        for stem, document in profiles_of(folder):
             for name in (document["id"], *document.get("hf", ())):
                 found.setdefault(name.casefold(), (folder, stem))
     return found
 
 
+def model_ids(folder: str = "models") -> tuple[str, ...]:
+    """Every checkpoint that has a profile; `folder` is "models" or "drafts"."""
+    return tuple(document["id"] for _, document in profiles_of(folder))
+
+
 def find_model(reference: str, relative_to: Path | None = None) -> Model:
-    """The checkpoint of a path to a config.json or its folder, a profile id, or a Hugging Face id with a profile or in the cache.
+    """The checkpoint of a path to a config.json or its folder, of a profile id, or of a Hugging Face id.
+
+    A Hugging Face id is known when a profile lists it or the local cache holds it; nothing is downloaded.
 
     Raises:
         UsageError: nothing of that name, or its config.json cannot be used; one line that names file and key.
     """
-    return _find_model(reference, str(relative_to or Path.cwd()), os.environ.get("HF_HUB_CACHE"), *_cache_variables())
+    return _find_model(reference, os.getcwd() if relative_to is None else str(relative_to))
 
 
-def _cache_variables() -> tuple[str | None, ...]:
-    return tuple(os.environ.get(name) for name in ("HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"))
+def forget() -> None:
+    """Drop every checkpoint and device found so far, so that changed files and variables are read again."""
+    _find_model.cache_clear()
+    find_gpu.cache_clear()
 
 
 @lru_cache(maxsize=4096)
-def _find_model(reference: str, base: str, *variables: str | None) -> Model:
+def _find_model(reference: str, base: str) -> Model:
     if not reference.strip() or "\0" in reference:
         raise UsageError(f"{reference!r} is not the name of a model")
     path = Path(base, os.path.expanduser(reference))
@@ -617,12 +264,12 @@ def _find_model(reference: str, base: str, *variables: str | None) -> Model:
     known = _model_names().get(reference.casefold().rstrip("/"))
     if known is not None:
         return _from_profile(*known)
-    snapshot = _cached_snapshot(reference, variables)
+    snapshot = _cached_snapshot(reference)
     if snapshot is not None:
         return read_model(snapshot, name=reference, origin="cache")
     raise UsageError(
-        f"unknown model {reference!r}{_nearest(reference.casefold(), _model_names())}: no profile, no file below {base}, "
-        "not in the Hugging Face cache"
+        f"unknown model {reference!r}{nearest(reference.casefold(), _model_names())}: "
+        f"no profile, no file below {base}, not in the Hugging Face cache"
     )
 
 
@@ -675,7 +322,7 @@ def _weight(folder: Path) -> dict[str, Value]:
     try:
         if not index.is_file():
             return {}
-        total = _step(read_object(index), ("metadata", "total_size"))
+        total = step(read_object(index), ("metadata", "total_size"))
     except (OSError, UsageError):
         return {}
     return {"weight_gib": total / 2**30} if isinstance(total, (int, float)) and 0 < total < 2**53 else {}
@@ -706,18 +353,18 @@ def read_object(file: Path) -> Mapping[str, Any]:
     except ValueError as error:
         raise UsageError(f"{file}: not usable JSON ({error})") from None
     if not isinstance(value, dict):
-        found = next((word for kind, word in _WORDS.items() if isinstance(plain(value), kind)), "null")
+        found = next((word for kind, word in WORDS.items() if isinstance(plain(value), kind)), "null")
         raise UsageError(f"{file}: expected a JSON object, found {found}")
     return value
 
 
-def _cached_snapshot(reference: str, variables: tuple[str | None, ...]) -> Path | None:
-    """The folder of a Hugging Face id in the local cache: the revision of refs/main, else the newest that has a config.json."""
+def _cached_snapshot(reference: str) -> Path | None:
+    """The folder of a Hugging Face id in the local cache: the revision of refs/main, else the newest one."""
     if not re.fullmatch(r"[\w.-]{1,96}/[\w.-]{1,96}", reference) or ".." in reference:
         return None
-    hub_cache, older_cache, home, xdg = variables
-    default = Path(xdg or os.path.expanduser("~/.cache"), "huggingface")
-    root = Path(hub_cache or older_cache or Path(home or default, "hub")).expanduser()
+    given = os.environ.get
+    home = given("HF_HOME") or Path(given("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    root = Path(given("HF_HUB_CACHE") or given("HUGGINGFACE_HUB_CACHE") or Path(home, "hub")).expanduser()
     folder = root / f"models--{reference.replace('/', '--')}"
     try:
         revision = (folder / "refs" / "main").read_text(encoding="utf-8")[:64].strip()
@@ -753,15 +400,12 @@ def with_config(model: Model, changes: Mapping[str, Any]) -> Model:
     return changed
 
 
-# --- all together -----------------------------------------------------------------------------------------------------------
-
-
 def all_facts(
     *,
     gpu: Gpu | None = None,
     model: Model | None = None,
     draft: Model | Unknown | None = None,
-    engine: Mapping[str, Value] = _NO_VALUES,
+    engine: Mapping[str, Value] = NO_VALUES,
 ) -> Facts:
     """The facts of a launch. An unknown device or model has unknown facts; `draft=None` says that none was named.
 
@@ -782,7 +426,7 @@ def all_facts(
         if gpu is not None:
             return gpu.facts[name]
         spec = book().spec(name)
-        return _evaluate(book().expression(spec.derive), facts) if spec.derive else UNKNOWN
+        return evaluate(book().expression(spec.derive), facts) if spec.derive else UNKNOWN
 
     facts = Facts(work)
     return facts
@@ -798,24 +442,3 @@ def _owned(owner: Model | None, name: str) -> Value:
 def unknown_facts(facts: Facts, names: Iterable[str]) -> tuple[str, ...]:
     """Those of the names whose value nobody knows."""
     return tuple(name for name in names if facts[name] is UNKNOWN)
-
-
-# --- words ------------------------------------------------------------------------------------------------------------------
-
-
-def _object(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise RulebookError(f"{where}: expected an object")
-    return value
-
-
-def _nearest(word: str, names: Iterable[str], shown: Mapping[str, str] | None = None) -> str:
-    near = get_close_matches(word, list(names), n=3, cutoff=0.6)
-    words = list(dict.fromkeys((shown or {}).get(name, name) for name in near))
-    return f"; did you mean {' or '.join(repr(name) for name in words)}?" if words else ""
-
-
-def _no_strangers(entry: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    for key in entry:
-        if key not in known:
-            raise RulebookError(f"{where}: unknown key {key!r}{_nearest(str(key), known)}")
