@@ -277,7 +277,7 @@ def _unrecognized(line: CommandLine, words: Sequence[str], strange: Sequence[str
     first = flags[0] if flags else ""
     values = [word for word in strange if word != first]
     return Refusal(
-        kind=RefusalKind.UNKNOWN_FLAG,
+        kind=RefusalKind.UNKNOWN_FLAG if strange[0].startswith("-") else RefusalKind.EXTRA_VALUE,
         message=f"unrecognized arguments: {' '.join(strange)}",
         flag=first,
         value=first.partition("=")[2] if "=" in first else " ".join(values),
@@ -285,4 +285,3 @@ def _unrecognized(line: CommandLine, words: Sequence[str], strange: Sequence[str
         drop=tuple(drop),
         valid=line.names,
     )
-

@@ -47,7 +47,7 @@ class Refusal:
     """What the parser would not take.
 
     `message` is what it prints after `error: `, in our own words where a type of the engine objects; `flag` is the
-    spelling, `value` the offending text, `words` what was read, `drop` which of them offend, `valid` what might be meant.
+    spelling, `value` the offending text, `words` what was read, `drop` which of them offend, `valid` what fits there.
     """
 
     kind: RefusalKind
@@ -64,10 +64,13 @@ class Refusal:
         """The nearest valid words: flags for a flag, choices for a value."""
         if self.kind is RefusalKind.AMBIGUOUS:
             return self.valid
-        word = self.value if self.kind is RefusalKind.BAD_CHOICE else self.flag
-        if self.kind is RefusalKind.UNKNOWN_FLAG:
-            word = word.partition("=")[0].replace("_", "-")
-        return nearest(word, self.valid)
+        if self.kind is RefusalKind.BAD_CHOICE:
+            return nearest(self.value, self.valid)
+        if self.kind is not RefusalKind.UNKNOWN_FLAG:
+            return ()
+        flags = [self.words[index].partition("=")[0] for index in self.drop if self.words[index].startswith("-")]
+        found = [nearest(flag.replace("_", "-"), self.valid) for flag in flags]
+        return found[0] if len(found) == 1 else tuple(words[0] for words in found if words)
 
     def without(self, words: Sequence[str | Unknown]) -> list[str | Unknown] | None:
         """The words without those that offend; None when none of them is at fault."""

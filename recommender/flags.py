@@ -157,9 +157,7 @@ def _finite(text: str) -> float:
 
 def _strict_json(text: str) -> Value:
     try:
-        value = json.loads(
-            text, parse_constant=_refuse_constant, parse_int=_wide_integer, parse_float=_finite
-        )
+        value = json.loads(text, parse_constant=_refuse_constant, parse_int=_wide_integer, parse_float=_finite)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise BadTextError(f"{text!r} is no JSON list") from None

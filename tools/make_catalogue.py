@@ -14,10 +14,10 @@ Two steps, because the first one needs the engine and the second one must not:
 The dump does not depend on the device: 0.5.23 gives the same for NVIDIA, AMD and CPU (compare two dumps to check a
 release). Two environment variables and plug-ins can add choices; the dump is made without any.
 
-The table holds one entry a line. `since` and `until` (half open) bound the releases in which exactly this entry holds; when
-a flag's choices or default change, a further entry follows. Entries stand in the order of the newest release's own parser,
-because argparse lists the candidates of an ambiguous abbreviation in that order; releases known later keep their words, and
-only that order may differ. No help texts are kept.
+The table holds one entry a line. `since` and `until` (half open) bound the releases in which exactly this entry holds;
+when a flag's choices or default change, a further entry follows. Entries stand in the order of the newest release's own
+parser, because argparse lists the candidates of an ambiguous abbreviation in that order; of older releases nothing but
+that order may differ. No help texts are kept.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def structure(action: argparse.Action) -> dict[str, Any]:
     name = getattr(action.type, "__name__", "")
     if name not in ("parse_cuda_graph_config_arg", "parse_cuda_graph_backend_arg"):
         return {}
-    module = importlib.import_module(str(action.type.__module__))  # type: ignore[union-attr]
+    module = importlib.import_module(str(action.type.__module__))
     retired = []
     check = getattr(module, "parse_cuda_graph_backend_arg", None)
     for word in sorted({str(v) for k, v in vars(module.Backend).items() if k.isupper() and isinstance(v, str)}):
@@ -229,7 +229,9 @@ def main(argv: list[str]) -> int:
         print()
         return 0
     old = options.table.read_text(encoding="utf-8") if options.table.exists() else ""
-    new = render(merge(json.loads(old) if old else None, [json.loads(p.read_text(encoding="utf-8")) for p in options.dumps]))
+    new = render(
+        merge(json.loads(old) if old else None, [json.loads(p.read_text(encoding="utf-8")) for p in options.dumps])
+    )
     if options.check:
         return int(new != old)
     options.table.write_text(new, encoding="utf-8")

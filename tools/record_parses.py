@@ -1,4 +1,4 @@
-"""Records what the engine's own argparse makes of random command lines, for the tests to replay; it must not import ours.
+"""Records what the engine's own argparse makes of random command lines, for the tests; it must not import our parser.
 
 Runs where the engine can be imported, as tools/make_catalogue.py does:
 
@@ -34,14 +34,19 @@ STANDARD = re.compile(
     r"unrecognized arguments: |ambiguous option: |the following arguments are required: |"
     r"argument \S+: (?:invalid choice: |invalid \w+ value: |expected |ignored explicit argument )"
 )
-WORDS = ["x", "8", "-1", "0", "3.5", "-0.5", "-1e5", "1k", "2Ki", "1.5M", "1.5Ki", "true", "None", "", " ", "a b", "-", "=", "--",
-         "fa3", "triton", "auto", "EAGLE", "-x", "-7x", "--zzz", "--tp_size", "NaN", "1_0", "{}", "[]", "٣", "1" * 30]  # fmt: skip
-JSONS = ['{"a": 1}', '{"a": [1, 2, {"b": null}]}', "[1, 2]", '["x"]', "{", "[NaN]", "[18446744073709551616]", '"text"', "null",
-         '{"decode": {"backend": "full", "bs": [1, 2]}}', '{"decode": {"backend": "tc_piecewise"}}', '{"decode": {"nope": 1}}',
-         '{"prefill": 3}', '{"verify": {}}', '["\\ud800"]', '{"lora_name": "a", "lora_path": "b"}', '{"lora_name": "a"}',
+WORDS = ["x", "8", "-1", "0", "3.5", "-0.5", "-1e5", "1k", "2Ki", "1.5M", "1.5Ki", "true", "None", "", " ", "a b", "-",
+         "=", "--", "fa3", "triton", "auto", "EAGLE", "-x", "-7x", "--zzz", "--tp_size", "NaN",
+         "1_0", "{}", "[]", "٣", "1" * 30]  # fmt: skip
+JSONS = ['{"a": 1}', '{"a": [1, 2, {"b": null}]}', "[1, 2]", '["x"]', "{", "[NaN]", "[18446744073709551616]", '"text"',
+         "null",
+         '{"decode": {"backend": "full", "bs": [1, 2]}}', '{"decode": {"backend": "tc_piecewise"}}',
+         '{"decode": {"nope": 1}}',
+         '{"prefill": 3}', '{"verify": {}}', '["\\ud800"]', '{"lora_name": "a", "lora_path": "b"}',
+         '{"lora_name": "a"}',
          "{'a': 1}", "[1.0e400]", "[-9223372036854775809]"]  # fmt: skip
-OLD = ["--enable-ep-moe", "--enable-flashinfer-mla", "--nsa-prefill-backend", "--mamba-scheduler-strategy", "--cuda-graph-max-bs",
-       "--cuda-graph-bs", "--speculative-draft", "--disable-mla", "--tp_size", "--enable-spec-v2", "--stream-output"]  # fmt: skip
+OLD = ["--enable-ep-moe", "--enable-flashinfer-mla", "--nsa-prefill-backend", "--mamba-scheduler-strategy",
+       "--cuda-graph-max-bs", "--cuda-graph-bs", "--speculative-draft", "--disable-mla", "--tp_size",
+       "--enable-spec-v2", "--stream-output"]  # fmt: skip
 
 
 def value_for(rng: random.Random, action: argparse.Action) -> str:
@@ -106,8 +111,10 @@ def parse(parser: argparse.ArgumentParser, argv: list[str]) -> dict[str, Any]:
         if stop.code == 0:
             return {"error": "help"}
         text = stderr.getvalue().partition(": error: ")[2].rstrip("\n")
-        return {"error": text if STANDARD.match(text) else re.sub(r"^(argument \S+: ).*", r"\1...", text, flags=re.DOTALL)}
-    except (Exception, RecursionError) as error:  # noqa: BLE001
+        return {
+            "error": text if STANDARD.match(text) else re.sub(r"^(argument \S+: ).*", r"\1...", text, flags=re.DOTALL)
+        }
+    except (Exception, RecursionError) as error:
         return {"crash": type(error).__name__}
 
 
@@ -134,7 +141,7 @@ def merge(parser: argparse.ArgumentParser, text: str, argv: list[str], folder: P
     placed = [str(folder / word) if word in ("c.yaml", "c.txt", "none.yaml") else word for word in argv]
     try:
         return {"words": module.ConfigArgumentMerger(parser).merge_config_with_args(placed)}
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         return {"crash": type(error).__name__}
 
 
@@ -162,7 +169,9 @@ def main() -> None:
     common = [action for action in actions if action.dest.startswith(("speculative_", "cuda_graph_", "lora_", "tp_"))]
     common += [action for action in actions if action.nargs in ("+", "*", "?")] + [whole._actions[0]]
     rng = random.Random(chosen.seed)
-    lines: list[dict[str, Any]] = [{"release": chosen.release, "python": platform.python_version(), "seed": chosen.seed}]
+    lines: list[dict[str, Any]] = [
+        {"release": chosen.release, "python": platform.python_version(), "seed": chosen.seed}
+    ]
     for _ in range(chosen.count):
         argv = command(rng, actions, common)
         found = parse(bare, argv)
