@@ -72,7 +72,7 @@ class Model:
     config: Mapping[str, Any]
     hf_quant_config: Mapping[str, Any]
     hf: tuple[str, ...] = ()
-    drafts: tuple[Mapping[str, Any], ...] = ()
+    drafts: tuple[str, ...] = ()
     path: Path | None = None
     architecture: str = ""
     architecture_known: bool = False
