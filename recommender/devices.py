@@ -12,18 +12,21 @@ from recommender.errors import UsageError
 from recommender.facts import (
     MISSING,
     Facts,
-    an_object,
     book,
     checked,
     evaluate,
     nearest,
+    no_strangers,
     plain,
     profile_of,
     profiles_of,
+    shortened,
+    stated_facts,
 )
 from recommender.terms import UNKNOWN, Value
 
 DETECTION_SECONDS = 5.0
+_KEYS = ("id", "names", "family", "facts", "source")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,8 @@ def _gpu_facts(stated: Mapping[str, Value], where: str) -> Facts:
 
 def _gpu(stem: str, document: Mapping[str, Any], count: int | None = None) -> Gpu:
     where = f"profiles/gpus/{stem}.yaml"
-    stated = dict(an_object(document.get("facts", {}), f"{where}: facts"))
+    no_strangers(document, _KEYS, where)
+    stated = dict(stated_facts(document, "gpu", where))
     names = tuple(document.get("names", ()))
     stated |= {"id": document["id"], "name": names[0] if names else document["id"]}
     if count is not None:
@@ -79,12 +83,15 @@ def gpu_ids() -> tuple[str, ...]:
 
 
 @cache
-def _gpu_names() -> Mapping[str, str]:
-    """Plain spelling -> file stem, for every id and every name of a device."""
-    found: dict[str, str] = {}
+def _gpu_names() -> Mapping[str, tuple[str, int | None]]:
+    """Plain spelling -> (device, how many of it), for every device and every machine: a machine has a count."""
+    found: dict[str, tuple[str, int | None]] = {}
     for stem, document in profiles_of("gpus"):
         for name in (document["id"], *document.get("names", ())):
-            found.setdefault(_squeeze(name), stem)
+            found.setdefault(_squeeze(name), (stem, None))
+    for _, document in profiles_of("nodes"):
+        for name in (document["id"], *document.get("names", ())):
+            found.setdefault(_squeeze(name), (document["gpu"], document["count"]))
     return found
 
 
@@ -103,21 +110,28 @@ def find_gpu(reference: str) -> Gpu:
         UsageError: no such device; names the nearest ones, or all of a family.
     """
     names = _gpu_names()
-    count, wanted = None, reference
+    count, wanted = 1, reference
     counted = _COUNTED.match(reference)
     if counted and _squeeze(reference) not in names:
         count, wanted = int(counted[1]), counted[2]
         if count < 1:
             raise UsageError(f"device {reference!r}: the count must be at least 1")
-    stem = names.get(_squeeze(wanted))
-    if stem is not None:
-        return _gpu(stem, profile_of("gpus", stem), count)
+    known = names.get(_squeeze(wanted))
+    if known is not None:
+        stem, inside = known
+        several = inside is not None or wanted is not reference
+        return _gpu(stem, profile_of("gpus", stem), count * (inside or 1) if several else None)
     word = _squeeze(wanted)
-    family = [document for _, document in profiles_of("gpus") if word and _squeeze(document.get("family", "")) == word]
+    family = [document for _, document in profiles_of("gpus") if word and word in _families(document)]
     if family:
         members = ", ".join(_with_capability(document) for document in family)
         raise UsageError(f"{wanted!r} is a family of devices, name one: {members}")
-    raise UsageError(f"unknown device {wanted!r}{nearest(word, names, names)}; known: {', '.join(gpu_ids())}")
+    near = nearest(word, names, {name: stem for name, (stem, _) in names.items()})
+    raise UsageError(f"unknown device {shortened(wanted)}{near}; known: {', '.join(gpu_ids())}")
+
+
+def _families(document: Mapping[str, Any]) -> set[str]:
+    return {_squeeze(str(document.get("family", ""))), _squeeze(str(document["facts"].get("vendor", "")))}
 
 
 def _with_capability(document: Mapping[str, Any]) -> str:
@@ -144,7 +158,8 @@ def _run(*command: str) -> str | None:
 def _known_or(name: str, count: int, stated: Mapping[str, Value]) -> Gpu:
     """The profile of a printed name; without one, a device of the facts that the tool prints."""
     try:
-        return replace(_gpu(stem := _gpu_names()[_squeeze(name)], profile_of("gpus", stem), count), name=name)
+        stem, _ = _gpu_names()[_squeeze(name)]
+        return replace(_gpu(stem, profile_of("gpus", stem), count), name=name)
     except KeyError:
         facts = {"id": None, "name": name, "count": count, **stated}
         return Gpu(id=None, name=name, facts=_gpu_facts(facts, name), count=count)

@@ -221,8 +221,9 @@ def checked(spec: FactSpec, value: Value, where: str) -> Value:
 
 
 def shortened(value: Any) -> str:
+    """A value as a message shows it."""
     text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def step(value: Any, path: tuple[str, ...]) -> Any:
@@ -231,6 +232,21 @@ def step(value: Any, path: tuple[str, ...]) -> Any:
             return MISSING
         value = value[key]
     return value
+
+
+def stated_facts(document: Mapping[str, Any], scope: str, where: str) -> Mapping[str, Value]:
+    """The `facts:` of a profile.
+
+    Raises:
+        RulebookError: facts.yaml lists no such fact; names the nearest one.
+    """
+    stated = an_object(document.get("facts", {}), f"{where}: facts")
+    listed = book()
+    for name in stated:
+        if not listed.is_fact(f"{scope}.{name}"):
+            known = [each.partition(".")[2] for each in listed.names() if each.startswith(f"{scope}.")]
+            raise RulebookError(f"{where}: facts: unknown fact {name!r}{nearest(str(name), known)}")
+    return stated
 
 
 def profiles_of(folder: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
@@ -250,6 +266,7 @@ def an_object(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def nearest(word: str, names: Iterable[str], shown: Mapping[str, str] | None = None) -> str:
+    """ "; did you mean ...?" with the nearest names, each as `shown` spells it; empty when none is near."""
     near = get_close_matches(word, list(names), n=3, cutoff=0.6)
     words = list(dict.fromkeys((shown or {}).get(name, name) for name in near))
     return f"; did you mean {' or '.join(repr(name) for name in words)}?" if words else ""

@@ -31,9 +31,12 @@ from recommender.facts import (
     checked,
     evaluate,
     nearest,
+    no_strangers,
     plain,
     profile_of,
     profiles_of,
+    shortened,
+    stated_facts,
     stated_value,
     step,
 )
@@ -59,6 +62,8 @@ __all__ = [
 ]
 
 LARGEST_FILE = 16 * 2**20
+SUBCONFIG = "model.subconfig"
+_KEYS = ("id", "hf", "algorithm", "targets", "drafts", "facts", "config", "partial", "hf_quant_config", "source")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +97,7 @@ def _merged(defaults: Mapping[str, Any], config: Mapping[str, Any]) -> Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    """Where the facts of one checkpoint come from."""
+    """Where the facts of one checkpoint come from. A partial one is known in part: a missing key says nothing."""
 
     where: str
     quant_where: str
@@ -100,6 +105,7 @@ class _Checkpoint:
     quant: Mapping[str, Any]
     stated: tuple[Mapping[str, Value], ...]
     architecture_known: bool
+    partial: bool
 
     def work(self, name: str, facts: Facts) -> Value:
         spec = book().spec(name)
@@ -117,7 +123,7 @@ class _Checkpoint:
             return evaluate(book().expression(spec.derive), facts)
         if spec.home and self.architecture_known and spec.otherwise is not MISSING:
             return spec.otherwise
-        return UNKNOWN if spec.absent is MISSING else spec.absent
+        return UNKNOWN if spec.absent is MISSING or (self.partial and spec.keys) else spec.absent
 
     def _read(self, spec: FactSpec, facts: Facts) -> Value:
         answer: Value = MISSING
@@ -141,9 +147,6 @@ class _Checkpoint:
         return step(self.quant if file else self.config, path), ".".join(path)
 
 
-SUBCONFIG = "model.subconfig"
-
-
 def _checkpoint(
     *,
     name: str,
@@ -159,14 +162,16 @@ def _checkpoint(
     first = names[0] if isinstance(names, (list, tuple)) and names else ""
     architecture = _single("architectures", first)
     kind = _single("config_classes", config.get("model_type")) or {}
+    partial = bool(profile.get("partial"))
     defaults = _merged(_class_defaults(kind), (architecture or {}).get("config_defaults", {}))
     source = _Checkpoint(
         where=where,
         quant_where=where if origin == "profile" else where.replace("config.json", "hf_quant_config.json"),
-        config=_merged(defaults, config),
+        config=config if partial else _merged(defaults, config),
         quant=quant,
-        stated=(stated, (architecture or {}).get("facts", {}), *_class_facts(kind)),
+        stated=(stated, *_stated_by(architecture, f"profiles/architectures/{first}.yaml"), *_class_facts(kind)),
         architecture_known=architecture is not None,
+        partial=partial,
     )
     facts = Facts(lambda fact: source.work(fact, facts))
     return Model(
@@ -191,11 +196,16 @@ def _single(folder: str, name: Any) -> Mapping[str, Any] | None:
     return documents[0] if documents and isinstance(documents[0], dict) else None
 
 
+def _stated_by(document: Mapping[str, Any] | None, where: str) -> Iterable[Mapping[str, Value]]:
+    if document and document.get("facts"):
+        yield stated_facts(document, "model", where)
+
+
 def _class_facts(kind: Mapping[str, Any]) -> Iterable[Mapping[str, Value]]:
     """What a configuration class, or the class of one of its parts, works out from its keys."""
-    yield kind.get("facts", {})
+    yield from _stated_by(kind, f"profiles/config_classes/{kind.get('model_type')}.yaml")
     for name in kind.get("parts", {}).values():
-        yield (_single("config_classes", name) or {}).get("facts", {})
+        yield from _stated_by(_single("config_classes", name), f"profiles/config_classes/{name}.yaml")
 
 
 def _class_defaults(kind: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -210,25 +220,26 @@ def _class_defaults(kind: Mapping[str, Any]) -> Mapping[str, Any]:
 def _from_profile(folder: str, stem: str) -> Model:
     document = profile_of(folder, stem)
     where = f"profiles/{folder}/{stem}.yaml"
+    no_strangers(document, _KEYS, where)
     return _checkpoint(
         name=document["id"],
         origin="profile",
         config=an_object(document.get("config", {}), f"{where}: config"),
         quant=an_object(document.get("hf_quant_config", {}), f"{where}: hf_quant_config"),
         where=where,
-        stated={**an_object(document.get("facts", {}), f"{where}: facts"), "id": document["id"]},
+        stated={**stated_facts(document, "model", where), "id": document["id"]},
         profile=document,
     )
 
 
 @cache
-def _model_names() -> Mapping[str, tuple[str, str]]:
-    """Case-folded id or Hugging Face id -> (folder, file stem), models first."""
-    found: dict[str, tuple[str, str]] = {}
+def _model_names() -> Mapping[str, tuple[str, str, str]]:
+    """Case-folded id or Hugging Face id -> (folder, file stem, its spelling), models first."""
+    found: dict[str, tuple[str, str, str]] = {}
     for folder in ("models", "drafts"):
         for stem, document in profiles_of(folder):
             for name in (document["id"], *document.get("hf", ())):
-                found.setdefault(name.casefold(), (folder, stem))
+                found.setdefault(name.casefold(), (folder, stem, name))
     return found
 
 
@@ -257,19 +268,20 @@ def forget() -> None:
 @lru_cache(maxsize=4096)
 def _find_model(reference: str, base: str) -> Model:
     if not reference.strip() or "\0" in reference:
-        raise UsageError(f"{reference!r} is not the name of a model")
+        raise UsageError(f"{shortened(reference)} is not the name of a model")
     path = Path(base, os.path.expanduser(reference))
     if _exists(path):
         return read_model(path, name=reference)
     known = _model_names().get(reference.casefold().rstrip("/"))
     if known is not None:
-        return _from_profile(*known)
+        return _from_profile(known[0], known[1])
     snapshot = _cached_snapshot(reference)
     if snapshot is not None:
         return read_model(snapshot, name=reference, origin="cache")
+    spelling = {name: shown for name, (_, _, shown) in _model_names().items()}
+    near = nearest(reference[:200].casefold(), spelling, spelling)
     raise UsageError(
-        f"unknown model {reference!r}{nearest(reference.casefold(), _model_names())}: "
-        f"no profile, no file below {base}, not in the Hugging Face cache"
+        f"unknown model {shortened(reference)}{near}: no profile, no file below {base}, not in the Hugging Face cache"
     )
 
 
