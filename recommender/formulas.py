@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -132,6 +133,64 @@ def prefill_capture_sizes(largest: int | None) -> tuple[int, ...] | None:
     return tuple(size for first, last, step in steps for size in range(first, last + 1, step) if size <= largest)
 
 
+def parsed_json(text: Any) -> Any:
+    """The value that a JSON text stands for, lists as tuples; None when it is no JSON.
+
+    >>> parsed_json('{"a": [1, 2]}')
+    {'a': (1, 2)}
+    """
+    try:
+        return _frozen(json.loads(text))
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_frozen(item) for item in value)
+    return {name: _frozen(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+def item(items: Any, index: int) -> Any:
+    """The element of a list at a place counted from 0; None beyond its end.
+
+    >>> item(("a", "b"), 1)
+    'b'
+    """
+    return items[index] if isinstance(items, tuple) and 0 <= index < len(items) else None
+
+
+def rest(items: Any) -> tuple[Any, ...]:
+    """A list without its first element.
+
+    >>> rest((1, 2, 3))
+    (2, 3)
+    """
+    return tuple(items or ())[1:]
+
+
+def numbers(texts: Any) -> tuple[float, ...] | None:
+    """The numbers that a list of texts spells; None when one of them spells none.
+
+    >>> numbers(("1", "2.5"))
+    (1.0, 2.5)
+    """
+    try:
+        return tuple(float(text) for text in texts or ())
+    except (TypeError, ValueError):
+        return None
+
+
+def trailing_number(text: Any) -> int | None:
+    """The number that a text ends with.
+
+    >>> trailing_number("tcp://*:5557")
+    5557
+    """
+    found = re.search(r"([0-9]{1,9})$", text) if isinstance(text, str) else None
+    return int(found.group(1)) if found else None
+
+
 FORMULAS: dict[str, Callable[..., Any]] = {
     "align_up_all": align_up_all,
     "aligned": aligned,
@@ -141,8 +200,13 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "block_values": block_values,
     "collect": collect,
     "distinct": distinct,
+    "item": item,
     "join": join,
+    "numbers": numbers,
+    "parsed_json": parsed_json,
     "prefill_capture_sizes": prefill_capture_sizes,
+    "rest": rest,
     "rounded": rounded,
+    "trailing_number": trailing_number,
     "tree_pool": tree_pool,
 }
