@@ -278,6 +278,8 @@ def _find_model(reference: str, base: str) -> Model:
     snapshot = _cached_snapshot(reference)
     if snapshot is not None:
         return read_model(snapshot, name=reference, origin="cache")
+    if _is_folder(path):
+        raise UsageError(f"{shortened(reference)}: a folder without a config.json")
     spelling = {name: shown for name, (_, _, shown) in _model_names().items()}
     near = nearest(reference[:200].casefold(), spelling, spelling)
     raise UsageError(
@@ -288,6 +290,13 @@ def _find_model(reference: str, base: str) -> Model:
 def _exists(path: Path) -> bool:
     try:
         return path.is_file() or (path / "config.json").exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
     except (OSError, ValueError):
         return False
 

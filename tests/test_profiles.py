@@ -365,6 +365,7 @@ def test_the_hugging_face_cache_is_looked_at(monkeypatch: pytest.MonkeyPatch, tm
         ("", "not the name of a model"),
         ("a\0b", "not the name of a model"),
         ("../../x", "unknown model"),
+        (".", "a folder without a config.json"),
         ("x" * 5000, "unknown model"),
     ],
 )
