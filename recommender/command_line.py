@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recommender.flags import Field, Flag, frozen, holds_shell_variable, make_field, make_flag
 from recommender.terms import Unknown, Value
+
+if TYPE_CHECKING:
+    from recommender.forms.config_file import FileKeys
 
 # A word that nobody can read stands in for itself while argparse runs.
 _PLACEHOLDER = "$UNKNOWN"
@@ -178,6 +181,13 @@ class CommandLine:
         flags = tuple(self._flag(index) for index in self._writers[name])
         return make_field(name, flags, self.defaults[name])
 
+    @cached_property
+    def file_keys(self) -> FileKeys:
+        """How a config file's keys are read."""
+        from recommender.forms.config_file import file_keys_of
+
+        return file_keys_of(list(self.flags))
+
     @property
     def flags(self) -> Iterable[Flag]:
         """Every flag, in the parser's order."""
@@ -273,7 +283,7 @@ class CommandLine:
             from recommender.forms.config_file import ConfigFileError, merge_config
 
             try:
-                words = merge_config(words, self._config, list(self.flags), folder)
+                words = merge_config(words, self._config, self.file_keys, folder)
             except ConfigFileError as error:
                 return self._refused_config(words, str(error))
         from recommender.argparse_replay import replay

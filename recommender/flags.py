@@ -79,6 +79,13 @@ class Flag:
         """Whether the value is a list of words."""
         return self.nargs in ("+", "*") or (isinstance(self.nargs, int) and self.nargs > 0)
 
+    @property
+    def plain_type(self) -> str:
+        """The kind of value: bool, int, float, str or json."""
+        if self.nargs == 0 or self.kind == "store_const":
+            return "bool"
+        return _PLAIN_TYPES.get(self.type, self.type)
+
     def convert(self, text: str) -> Value:
         """One word as a value.
 
@@ -258,10 +265,9 @@ class Field:
 def make_field(name: str, flags: tuple[Flag, ...], default: Value) -> Field:
     """A setting from all flags that write it, in the parser's order."""
     first = min(flags, key=lambda flag: flag.deprecated)
-    switch = first.nargs == 0 or first.kind == "store_const"
     return Field(
         name=name,
-        type="bool" if switch else _PLAIN_TYPES.get(first.type, first.type),
+        type=first.plain_type,
         default=default,
         choices=first.choices if first.kind != "store_const" else None,
         flags=(first, *(flag for flag in flags if flag is not first)),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ class ConfigFileError(UsageError):
     """The launcher would stop at this file, or at the way it is named."""
 
 
-def merge_config(words: Sequence[str], option: str, flags: Sequence[Flag], folder: Path | None = None) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileKeys:
+    """Keys of a file, with underscores: `switches` become a bare flag, `barred` ones stop the launch."""
+
+    switches: frozenset[str]
+    barred: frozenset[str]
+
+
+def merge_config(words: Sequence[str], option: str, keys: FileKeys, folder: Path | None = None) -> list[str]:
     """The words of the file, then those of the command line without the option itself.
 
     Raises:
@@ -32,7 +41,7 @@ def merge_config(words: Sequence[str], option: str, flags: Sequence[Flag], folde
         raise ConfigFileError(f"{option} names no file")
     name = words[at + 1]
     content = read_config(Path(name) if folder is None else folder / name, name)
-    return [*config_words(content, flags, name), *words[:at], *words[at + 2 :]]
+    return [*config_words(content, keys, name), *words[:at], *words[at + 2 :]]
 
 
 def read_config(path: Path, name: str) -> dict[Any, Any]:
@@ -56,7 +65,7 @@ def read_config(path: Path, name: str) -> dict[Any, Any]:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}" if mark else ""
         reason = getattr(error, "problem", None) or getattr(error, "strerror", None) or error
-        raise ConfigFileError(f"{name}{place}: {reason}") from None
+        raise ConfigFileError(f"{name}{place}: {' '.join(str(reason).split())}") from None
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -77,7 +86,7 @@ def _size(value: Any, known: dict[int, int]) -> int:
     return known[id(value)]
 
 
-def file_keys(flag: Flag) -> set[str]:
+def _keys(flag: Flag) -> set[str]:
     """The keys that name a flag in a file: its field and every long spelling, with underscores."""
     return {flag.field} | {name[2:].replace("-", "_") for name in flag.names if name.startswith("--")}
 
@@ -91,30 +100,36 @@ def _plain_switch(flag: Flag) -> bool:
     return flag.kind == "store_true" and not flag.deprecated
 
 
-def config_words(content: dict[Any, Any], flags: Iterable[Flag], name: str) -> list[str]:
+def file_keys_of(flags: Sequence[Flag]) -> FileKeys:
+    """How the launcher reads the keys of a file, for one release's flags."""
+    usable = {key for flag in flags if can_stand_in_file(flag) for key in _keys(flag)}
+    return FileKeys(
+        switches=frozenset(key for flag in flags if _plain_switch(flag) for key in _keys(flag)),
+        barred=frozenset(
+            key
+            for flag in flags
+            if not can_stand_in_file(flag) and flag.kind != "help" and flag.role != "config_file"
+            for key in _keys(flag)
+        )
+        - usable,
+    )
+
+
+def config_words(content: dict[Any, Any], keys: FileKeys, name: str) -> list[str]:
     """The words of a file's mapping.
 
     Raises:
         ConfigFileError: a key is no text, or names a flag that a file may not set.
     """
-    listed = list(flags)
-    usable = {key for flag in listed if can_stand_in_file(flag) for key in file_keys(flag)}
-    switches = {key for flag in listed if _plain_switch(flag) for key in file_keys(flag)}
-    barred = {
-        key
-        for flag in listed
-        if not can_stand_in_file(flag) and flag.kind != "help" and flag.role != "config_file"
-        for key in file_keys(flag)
-    } - usable
     words: list[str] = []
     for key, value in content.items():
         if not isinstance(key, str):
             raise ConfigFileError(f"{name}: key {key!r} is no text")
         known = key.replace("-", "_")
-        if known in barred:
+        if known in keys.barred:
             raise ConfigFileError(f"{name}: {key}: a config file cannot set this flag; give it on the command line")
         if isinstance(value, bool):
-            words += ([f"--{key}"] if value else []) if known in switches else [f"--{key}", str(value).lower()]
+            words += ([f"--{key}"] if value else []) if known in keys.switches else [f"--{key}", str(value).lower()]
         elif isinstance(value, list):
             words += [f"--{key}", *map(str, value)] if value else []
         elif isinstance(value, dict):

@@ -69,9 +69,15 @@ def _write_list(flag: Flag, value: Value) -> tuple[str, ...]:
     if not items and flag.nargs == "+":
         raise UsageError(f"{flag.long} takes at least one value")
     for item in items:
-        if item.startswith("-"):
+        if _looks_like_flag(item):
             raise UsageError(f"{flag.long}: {item!r} would be read as a flag")
     return (flag.long, *items)
+
+
+def _looks_like_flag(text: str) -> bool:
+    from recommender.argparse_replay import is_negative_number
+
+    return text.startswith("-") and not is_negative_number(text)
 
 
 def _write_value(flag: Flag, text: str) -> tuple[str, ...]:
@@ -81,10 +87,10 @@ def _write_value(flag: Flag, text: str) -> tuple[str, ...]:
 
 
 def _text(flag: Flag, value: Value) -> str:
+    if flag.plain_type == "json" or isinstance(value, (dict, list, tuple)):
+        return json.dumps(value, separators=(",", ":"))
     if isinstance(value, str):
         return value
-    if isinstance(value, (dict, list, tuple)) or (isinstance(value, bool) and flag.choices is None):
-        return json.dumps(value, separators=(",", ":"))
     return repr(value) if isinstance(value, float) else str(value)
 
 
@@ -174,14 +180,17 @@ def config_mapping(line: CommandLine, settings: Mapping[str, Value]) -> dict[str
         flag = next((flag for flag in spec.flags if can_stand_in_file(flag)), None)
         if flag is None or is_unknown(value):
             raise UsageError(f"a config file cannot set {spec.flag.long}; give it on the command line")
-        text = value if spec.type == "bool" or flag.many else _text(flag, value)
-        if isinstance(text, str) and text.startswith("-") and isinstance(value, (str, dict, tuple)):
-            raise UsageError(f"{flag.long}: a config file cannot hold {text!r}; give it on the command line")
-        found[flag.long[2:]] = list(value) if flag.many else _config_value(value)
+        texts = (
+            [_text(flag, item) for item in value] if flag.many else [] if spec.type == "bool" else [_text(flag, value)]
+        )
+        barred = next(filter(_looks_like_flag, texts), None)
+        if barred is not None:
+            raise UsageError(f"{flag.long}: a config file cannot hold {barred!r}; give it on the command line")
+        found[flag.long[2:]] = list(value) if flag.many else _config_value(flag, value)
     return found
 
 
-def _config_value(value: Value) -> Any:
-    if isinstance(value, tuple):
+def _config_value(flag: Flag, value: Value) -> Any:
+    if isinstance(value, tuple) or (isinstance(value, str) and flag.plain_type == "json"):
         return json.dumps(value)
     return value
