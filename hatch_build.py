@@ -18,9 +18,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
             return
         root = Path(self.root)
         sys.path.insert(0, self.root)
-        from recommender.library import COMPILED, compile_library
+        from recommender.library import COMPILED
+        from recommender.rulebook import shipped_library
 
         target = root / "build" / COMPILED
         target.parent.mkdir(exist_ok=True)
-        target.write_bytes(compile_library(root, "shipped"))
+        target.write_bytes(shipped_library(root))
         build_data["force_include"][str(target)] = f"recommender/_data/{COMPILED}"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from recommender import formulas
 from recommender.errors import ExpressionError
@@ -29,10 +29,13 @@ class Scope(Protocol):
 
     values: Mapping[str, Value]
     facts: Mapping[str, Value]
-    asked: Iterable[str]
+    asked: Mapping[str, Value]
 
 
 Evaluate = Callable[[Any], Value]
+
+# In `asked`: whether the setting is asked for is itself still open.
+UNDECIDED: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +84,31 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent if abs(exponent) <= 64 and abs(base) <= 1 << 32 else None
 
 
-def _contains(container: Value, item: Value) -> bool:
+def _contains(container: Value, item: Value) -> Value:
+    """Membership; UNKNOWN when only an unknown element of a tuple could be the item."""
     if container is None:
         return False
     try:
-        return item in container
+        found = item in container
     except TypeError:
         return False
+    return UNKNOWN if not found and _holds_unknown(container) else found
+
+
+_NOT_LITERAL: Final = object()
+
+
+def _literal(node: ast.expr) -> Any:
+    """The value of a literal or a tuple of literals, else a mark."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, (ast.Tuple, ast.List)) and all(isinstance(item, ast.Constant) for item in node.elts):
+        return tuple(item.value for item in node.elts if isinstance(item, ast.Constant))
+    return _NOT_LITERAL
+
+
+def _holds_unknown(value: Value) -> bool:
+    return type(value) is tuple and any(item is UNKNOWN for item in value)
 
 
 def _extreme(pick: Callable[[Any], Any], arguments: tuple[Any, ...]) -> Any:
@@ -194,18 +215,7 @@ class _Compiler:
     def _boolop(self, node: ast.BoolOp, depth: int) -> Evaluate:
         parts = tuple(self.compile(value, depth) for value in node.values)
         if isinstance(node.op, ast.And):
-
-            def conjunction(scope: Any) -> Value:
-                unknown, value = False, True
-                for part in parts:
-                    value = part(scope)
-                    if value is UNKNOWN:
-                        unknown = True
-                    elif not value:
-                        return value
-                return UNKNOWN if unknown else value
-
-            return conjunction
+            return _conjunction(parts)
 
         def disjunction(scope: Any) -> Value:
             unknown, value = False, False
@@ -271,17 +281,42 @@ class _Compiler:
         if kind in (ast.Eq, ast.NotEq, ast.Is, ast.IsNot):
             wanted = kind in (ast.Eq, ast.Is)
 
+            literal = _literal(comparator)
+            if literal is not _NOT_LITERAL:
+
+                def equals_literal(scope: Any) -> Value:
+                    a = left(scope)
+                    if a is UNKNOWN or (type(a) is tuple and _holds_unknown(a)):
+                        return UNKNOWN
+                    return (a == literal) is wanted
+
+                return equals_literal
+
             def equality(scope: Any) -> Value:
                 a, b = left(scope), right(scope)
-                return UNKNOWN if a is UNKNOWN or b is UNKNOWN else (a == b) is wanted
+                if a is UNKNOWN or b is UNKNOWN or _holds_unknown(a) or _holds_unknown(b):
+                    return UNKNOWN
+                return (a == b) is wanted
 
             return equality
         if kind in (ast.In, ast.NotIn):
             wanted = kind is ast.In
 
+            literal = _literal(comparator)
+            if isinstance(literal, tuple):
+
+                def among_literals(scope: Any) -> Value:
+                    a = left(scope)
+                    return UNKNOWN if a is UNKNOWN else (a in literal) is wanted
+
+                return among_literals
+
             def membership(scope: Any) -> Value:
                 a, b = left(scope), right(scope)
-                return UNKNOWN if a is UNKNOWN or b is UNKNOWN else _contains(b, a) is wanted
+                if a is UNKNOWN or b is UNKNOWN:
+                    return UNKNOWN
+                found = _contains(b, a)
+                return UNKNOWN if found is UNKNOWN else found is wanted
 
             return membership
         compare = _ORDERINGS[kind]
@@ -325,7 +360,7 @@ class _Compiler:
 
         def call(scope: Any) -> Value:
             arguments = [part(scope) for part in parts]
-            if any(argument is UNKNOWN for argument in arguments):
+            if any(argument is UNKNOWN or _holds_unknown(argument) for argument in arguments):
                 return UNKNOWN
             if not none_safe and arguments and arguments[0] is None:
                 return None
@@ -342,7 +377,13 @@ class _Compiler:
             raise self.fail("asked() takes the name of one setting", node)
         name = argument.id
         self.asks.add(name)
-        return lambda scope: name in scope.asked
+
+
+        def was_asked(scope: Any) -> Value:
+            asked = scope.asked
+            return name in asked and (UNKNOWN if asked[name] is UNDECIDED else True)
+
+        return was_asked
 
 
 @lru_cache(maxsize=4096)
@@ -371,6 +412,76 @@ def compile_expression(text: str, vocabulary: Vocabulary) -> Expression:
         facts=frozenset(compiler.facts),
         asks=frozenset(compiler.asks),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A condition as a whole, and split: `of_facts` reads no setting, so one answer serves a question; `rest` does.
+
+    Either part is None when the condition has no such conjunct. `parts` are the conjuncts.
+    """
+
+    whole: Expression
+    of_facts: Evaluate | None
+    rest: Evaluate | None
+    parts: tuple[Expression, ...]
+
+
+def compile_condition(text: str, vocabulary: Vocabulary) -> Condition:
+    """Compile a condition conjunct by conjunct.
+
+    Raises:
+        ExpressionError: as `compile_expression`.
+    """
+    node = _parse(text)
+    conjunction = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
+    nodes = node.values if isinstance(node, ast.BoolOp) and conjunction else [node]
+    flat = " ".join(text.split())
+    parts = []
+    for part in nodes:
+        compiler = _Compiler(flat, vocabulary)
+        evaluate = compiler.compile(part)
+        parts.append(
+            Expression(
+                text=flat,
+                evaluate=evaluate,
+                settings=frozenset(compiler.settings),
+                facts=frozenset(compiler.facts),
+                asks=frozenset(compiler.asks),
+            )
+        )
+    fixed = tuple(part.evaluate for part in parts if part.facts_only)
+    open_ = tuple(part.evaluate for part in parts if not part.facts_only)
+    whole = Expression(
+        text=flat,
+        evaluate=_conjunction(tuple(part.evaluate for part in parts)),
+        settings=frozenset[str]().union(*(part.settings for part in parts)),
+        facts=frozenset[str]().union(*(part.facts for part in parts)),
+        asks=frozenset[str]().union(*(part.asks for part in parts)),
+    )
+    return Condition(
+        whole=whole,
+        of_facts=_conjunction(fixed) if fixed else None,
+        rest=_conjunction(open_) if open_ else None,
+        parts=tuple(parts),
+    )
+
+
+def _conjunction(parts: tuple[Evaluate, ...]) -> Evaluate:
+    if len(parts) == 1:
+        return parts[0]
+
+    def conjunction(scope: Any) -> Value:
+        unknown, value = False, True
+        for part in parts:
+            value = part(scope)
+            if value is UNKNOWN:
+                unknown = True
+            elif not value:
+                return value
+        return UNKNOWN if unknown else value
+
+    return conjunction
 
 
 def constant(value: Value) -> Expression:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from recommender.expr import Expression
-from recommender.laws import Plan, Scope
+from recommender.laws import FactTable, Plan, Scope
 from recommender.resolve import Struck, Walk, walk
 from recommender.terms import UNKNOWN, Cure, Effect, Finding, NotJudged, Value, Verdict
 
 Fixes = Mapping[str, tuple[Mapping[str, Expression], ...]]
 
 
-def findings_of(result: Walk, facts: Mapping[str, Value]) -> tuple[tuple[Finding, ...], tuple[NotJudged, ...]]:
+def findings_of(result: Walk, facts: FactTable) -> tuple[tuple[Finding, ...], tuple[NotJudged, ...]]:
     """(findings in the engine's order, rules that were not judged because an earlier refusal hid what they read)."""
     struck = [item for item in result.struck if not item.after]
     ids = {item.step.rule.id for item in struck}
@@ -21,7 +21,7 @@ def findings_of(result: Walk, facts: Mapping[str, Value]) -> tuple[tuple[Finding
     return findings, hidden
 
 
-def _finding(item: Struck, ids: set[str], facts: Mapping[str, Value]) -> Finding:
+def _finding(item: Struck, ids: set[str], facts: FactTable) -> Finding:
     rule = item.step.rule
     return Finding(
         rule=rule.id,
@@ -38,7 +38,7 @@ def _finding(item: Struck, ids: set[str], facts: Mapping[str, Value]) -> Finding
     )
 
 
-def missing_names(item: Struck, facts: Mapping[str, Value]) -> tuple[str, ...]:
+def missing_names(item: Struck, facts: FactTable) -> tuple[str, ...]:
     """The facts and settings that would have to be known to judge a rule."""
     settings = [name for name, value in item.reads.items() if value is UNKNOWN]
     unknown = [name for name in sorted(item.step.facts) if "." in name and facts[name] is UNKNOWN]
@@ -66,7 +66,7 @@ def apply_changes(asked: Mapping[str, Value], changes: Mapping[str, Value]) -> d
 
 
 def try_changes(
-    plan: Plan, asked: Mapping[str, Value], facts: Mapping[str, Value], changes: Mapping[str, Value], rule: str, before: Iterable[str]
+    plan: Plan, asked: Mapping[str, Value], facts: FactTable, changes: Mapping[str, Value], rule: str, before: Iterable[str]
 ) -> Cure | None:
     """The change as a cure for `rule`, when the rule is then silent and nothing new is refused; None otherwise."""
     if all(asked.get(name) == value for name, value in changes.items()):
@@ -80,7 +80,7 @@ def try_changes(
 
 
 def cures_of_rule(
-    plan: Plan, result: Walk, facts: Mapping[str, Value], item: Struck, fixes: tuple[Mapping[str, Expression], ...]
+    plan: Plan, result: Walk, facts: FactTable, item: Struck, fixes: tuple[Mapping[str, Expression], ...]
 ) -> tuple[Cure, ...]:
     """The rule's own `fix` entries that work on this launch, in their order."""
     scope = Scope(values=dict(item.values), facts=facts, asked=result.asked)

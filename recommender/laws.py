@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from recommender.expr import Expression, Template
+from recommender.errors import ExpressionError, RulebookError
+from recommender.expr import (
+    Condition,
+    Expression,
+    Template,
+    Vocabulary,
+    compile_condition,
+    compile_expression,
+    compile_template,
+    compile_value,
+)
 from recommender.terms import UNKNOWN, Bites, Effect, Source, Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One edition of one law as it stands in YAML; texts are not compiled yet. `path` is the file below the data root."""
+    """One edition of one law. Its walk stands in the fields; what people read is fetched by `text` when it is asked for.
+
+    Expressions are not compiled yet. `path` is the file below the data root.
+    """
 
     id: str
-    statement: str
     effect: Effect
     bites: Bites | None
     since: str
@@ -24,19 +37,73 @@ class Rule:
     when: str
     require: str | None
     sets: Mapping[str, Value]
-    message: str
-    fix: tuple[Mapping[str, Value], ...]
-    sources: tuple[Source, ...]
-    engine_error: str
-    engine_error_at: str
-    verified: str
     topic: str
     path: str
+    text: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
     parse: str = ""
     after: tuple[str, ...] = ()
     silent_after: tuple[str, ...] = ()
-    formerly: tuple[str, ...] = ()
-    examples: tuple[Mapping[str, Any], ...] = ()
+
+    @cached_property
+    def _words(self) -> Mapping[str, Any]:
+        return self.text()
+
+    def _line(self, key: str) -> str:
+        return " ".join(str(self._words.get(key) or "").split())
+
+    @property
+    def statement(self) -> str:
+        """The law, in the present tense."""
+        return self._line("statement")
+
+    @property
+    def message(self) -> str:
+        """What to say of a launch; expressions stand in braces."""
+        return self._line("message")
+
+    @property
+    def fix(self) -> tuple[Mapping[str, Value], ...]:
+        """Cures to try, in order."""
+        return tuple(self._words.get("fix") or ())
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the law was read."""
+        given = self._words.get("source") or ()
+        listed = given if isinstance(given, (list, tuple)) else (given,)
+        return tuple(_source(item) for item in listed)
+
+    @property
+    def engine_error(self) -> str:
+        """A pattern that identifies the engine's own message."""
+        return str(self._words.get("engine_error") or "")
+
+    @property
+    def engine_error_at(self) -> str:
+        """A pattern of the place that raises, for messages that say nothing."""
+        return str(self._words.get("engine_error_at") or "")
+
+    @property
+    def verified(self) -> str:
+        """engine: a run or a probe shows the law; source: it was read only."""
+        return str(self._words.get("verified") or "")
+
+    @property
+    def formerly(self) -> tuple[str, ...]:
+        """Earlier ids."""
+        given = self._words.get("formerly") or ()
+        return tuple(given) if isinstance(given, (list, tuple)) else (str(given),)
+
+    @property
+    def examples(self) -> tuple[Mapping[str, Any], ...]:
+        """Launches that trip the rule, and neighbours that do not."""
+        return tuple(self._words.get("examples") or ())
+
+
+def _source(item: Any) -> Source:
+    if isinstance(item, str):
+        return Source(file=item)
+    return Source(file=str(item["file"]), symbol=str(item.get("symbol") or ""), release=str(item.get("release") or ""))
 
 
 class Scope:
@@ -44,7 +111,7 @@ class Scope:
 
     __slots__ = ("asked", "facts", "values")
 
-    def __init__(self, *, values: dict[str, Value], facts: Mapping[str, Value], asked: Mapping[str, Value]) -> None:
+    def __init__(self, *, values: dict[str, Value], facts: FactTable, asked: Mapping[str, Value]) -> None:
         self.values = values
         self.facts = facts
         self.asked = asked
@@ -53,13 +120,15 @@ class Scope:
 class FactTable(dict[str, Value]):
     """The facts of one question by dotted name, with the definitions that read nothing but facts, each computed once."""
 
-    __slots__ = ("_definition", "_given", "_scope")
+    __slots__ = ("_definition", "_given", "_scope", "decided")
 
     def __init__(self, given: Mapping[str, Value], definition: Callable[[str], Expression | None]) -> None:
         super().__init__()
         self._given = given
         self._definition = definition
         self._scope = Scope(values={}, facts=self, asked={})
+        # Per step: 0 not asked yet, else what its conjuncts over facts say (SILENT, MET, OPEN).
+        self.decided = bytearray()
 
     def __missing__(self, name: str) -> Value:
         value: Value
@@ -72,36 +141,115 @@ class FactTable(dict[str, Value]):
         return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A rule at its place in the walk. `reads` are the settings that decide it, through definitions too.
+SILENT, MET, OPEN = 1, 2, 3
 
-    `writes` is empty for a rule that judges; `when` alone breaks a judging rule that has no `require`.
+
+class Step:
+    """A rule at its place in the walk, compiled when the walk first reaches it.
+
+    `gate` names settings one of which must differ from its default before the step can matter; empty: it always can.
     """
 
-    rule: Rule
-    position: int
-    phase: int
-    when: Expression
-    require: Expression | None
-    writes: tuple[tuple[str, Expression], ...]
-    reads: frozenset[str]
-    facts: frozenset[str]
-    asks: frozenset[str]
-    compile_message: Callable[[], Template]
+    __slots__ = ("__dict__", "gate", "phase", "position", "rule", "words")
+
+    def __init__(self, *, rule: Rule, position: int, phase: int, gate: tuple[str, ...], words: Vocabulary) -> None:
+        self.rule = rule
+        self.position = position
+        self.phase = phase
+        self.gate = gate
+        self.words = words
+
+    def _compiled(self, key: str, make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except ExpressionError as error:
+            raise RulebookError(f"{self.rule.path}: {key}: {error}") from None
+
+    @cached_property
+    def condition(self) -> Condition:
+        """When the rule applies."""
+        made: Condition = self._compiled("when", lambda: compile_condition(self.rule.when, self.words))
+        return made
 
     @property
+    def when(self) -> Expression:
+        """The whole condition as one expression."""
+        return self.condition.whole
+
+    @cached_property
+    def require(self) -> Expression | None:
+        """What must hold where the rule applies; None: the rule is broken wherever it applies."""
+        text = self.rule.require
+        made: Expression | None = (
+            None if text is None else self._compiled("require", lambda: compile_expression(text, self.words))
+        )
+        return made
+
+    @cached_property
+    def writes(self) -> tuple[tuple[str, Expression], ...]:
+        """What a writing rule writes; empty for a rule that judges."""
+        return tuple(
+            (name, self._compiled(f"sets: {name}", lambda value=value: compile_value(value, self.words)))
+            for name, value in self.rule.sets.items()
+        )
+
+    @cached_property
+    def message(self) -> Template:
+        """The rule's sentence, to be filled with the values of the moment."""
+        text = self.rule.message or self.rule.statement
+        made: Template = self._compiled("message", lambda: compile_template(text, self.words))
+        return made
+
+    @cached_property
+    def _read(self) -> tuple[Expression, ...]:
+        require = (self.require,) if self.require else ()
+        return (self.condition.whole, *require, *(expression for _, expression in self.writes))
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The settings that decide it, through definitions too."""
+        return frozenset[str]().union(*(expression.settings for expression in self._read))
+
+    @cached_property
+    def facts(self) -> frozenset[str]:
+        """The facts that decide it."""
+        return frozenset[str]().union(*(expression.facts for expression in self._read))
+
+    @cached_property
+    def asks(self) -> frozenset[str]:
+        """The settings of which it matters whether the user wrote them."""
+        return frozenset[str]().union(*(expression.asks for expression in self._read))
+
+    @cached_property
     def targets(self) -> frozenset[str]:
         """The settings it writes."""
-        return frozenset(name for name, _ in self.writes)
+        return frozenset(self.rule.sets)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The walk of one engine release: steps in order, defaults of every setting, and who reads what."""
+    """The walk of one engine release: steps in order, defaults of every setting, and the settings that any rule touches."""
 
     release: str
     steps: tuple[Step, ...]
     defaults: Mapping[str, Value]
     touched: frozenset[str]
-    by_id: Mapping[str, Step]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Step]:
+        """The steps by their rule."""
+        return {step.rule.id: step for step in self.steps}
+
+    @cached_property
+    def always(self) -> bytes:
+        """One byte a step: 1 where nothing must change before it can matter."""
+        return bytes(not step.gate for step in self.steps)
+
+    @cached_property
+    def gated(self) -> Mapping[str, tuple[int, ...]]:
+        """The steps that a setting opens once it differs from its default."""
+        opened: dict[str, list[int]] = {}
+        for step in self.steps:
+            for name in step.gate:
+                opened.setdefault(name, []).append(step.position)
+        return {name: tuple(positions) for name, positions in opened.items()}

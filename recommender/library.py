@@ -1,7 +1,8 @@
 """Reads every YAML and JSON file of constraints/ and profiles/ as plain values; it must not know what they mean.
 
-A wheel ships one compiled JSON beside the files; a checkout keeps one in the user's cache folder, keyed by the names, sizes
-and times of the files. A missing, damaged, foreign or unwritable one costs time only: the files are then read themselves.
+A wheel ships one compiled file beside them; a checkout keeps one in the user's cache folder, keyed by the names, sizes and
+times of the files. It is JSON throughout: a first line that says where each document lies, then the documents, each parsed
+when it is first read. A missing, damaged, foreign or unwritable one costs time only: the files are then read themselves.
 """
 
 from __future__ import annotations
@@ -10,29 +11,60 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from recommender.errors import RulebookError
 
-FORMAT = "recommender-library-3"
+FORMAT = "recommender-library-4"
 COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
+SHIPPED = "shipped"
 
-Documents = Mapping[str, list[Any]]
+class Documents(Mapping[str, list[Any]]):
+    """Parsed documents by path; those of a compiled file are parsed when they are first read."""
+
+    def __init__(self, parsed: dict[str, list[Any]], blob: bytes = b"", places: Mapping[str, list[int]] | None = None) -> None:
+        self._parsed = parsed
+        self._blob = blob
+        self._places = places or {}
+
+    def __getitem__(self, path: str) -> list[Any]:
+        found = self._parsed.get(path)
+        if found is None:
+            start, stop = self._places[path]
+            found = self._parsed[path] = json.loads(self._blob[start:stop])
+        return found
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._parsed or path in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._parsed, **self._places})
+
+    def __len__(self) -> int:
+        return len({**self._parsed, **self._places})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Library:
-    """Every document by its path ("constraints/sglang/attention/x.yaml"), and one digest over all of them."""
+    """Every document by its path ("constraints/sglang/attention/x.yaml"), and one digest over all of them.
+
+    `derived` are values that a reader worked out from the documents and stored beside them, by name.
+    """
 
     root: Path
     digest: str
     documents: Documents
-    folders: Mapping[str, tuple[str, ...]]
+    derived: Documents
+
+    @cached_property
+    def folders(self) -> Mapping[str, tuple[str, ...]]:
+        """The paths of each folder's files, in file-name order."""
+        return _folders(self.documents)
 
     def folder(self, path: str) -> Iterator[tuple[str, list[Any]]]:
         """The documents of one folder, (file stem, documents), in file-name order."""
@@ -140,39 +172,54 @@ def _read(root: Path, names: list[str]) -> tuple[dict[str, list[Any]], str]:
     return documents, digest.hexdigest()[:12]
 
 
-def _folders(documents: Documents) -> dict[str, tuple[str, ...]]:
+def _folders(documents: Iterable[str]) -> dict[str, tuple[str, ...]]:
     folders: dict[str, list[str]] = {}
     for name in documents:
         folders.setdefault(name.rsplit("/", 1)[0], []).append(name)
     return {folder: tuple(sorted(names)) for folder, names in folders.items()}
 
 
-def _library(root: Path, documents: dict[str, list[Any]], digest: str) -> Library:
-    return Library(root=root, digest=digest, documents=documents, folders=_folders(documents))
-
-
-def _load_compiled(path: Path, fingerprint: str) -> tuple[dict[str, list[Any]], str] | None:
+def _load_compiled(path: Path, fingerprint: str) -> Library | None:
     try:
-        stored = json.loads(path.read_bytes())
-        if stored["format"] != FORMAT or stored["fingerprint"] != fingerprint:
+        content = path.read_bytes()
+        head, newline, blob = content.partition(b"\n")
+        stored = json.loads(head)
+        if stored["format"] != FORMAT or stored["fingerprint"] != fingerprint or stored["size"] != len(blob):
             return None
-        documents, digest = stored["documents"], stored["digest"]
+        places, derived, digest = stored["documents"], stored["derived"], stored["digest"]
+        if not (newline and isinstance(places, dict) and isinstance(derived, dict) and isinstance(digest, str)):
+            return None
+        if hashlib.blake2b(blob, digest_size=16).hexdigest() != stored["check"]:
+            return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    if not isinstance(documents, dict) or not isinstance(digest, str):
-        return None
-    return (documents, digest) if all(isinstance(value, list) for value in documents.values()) else None
+    return Library(
+        root=path.parent, digest=digest, documents=Documents({}, blob, places), derived=Documents({}, blob, derived)
+    )
 
 
-def compile_library(root: Path, fingerprint: str) -> bytes:
-    """The compiled form of all files below a root."""
-    documents, digest = _read(root, [name for name, _ in _files(root)])
-    return _encode(documents, digest, fingerprint)
+def encode(library: Library, derived: Mapping[str, Any], fingerprint: str) -> bytes:
+    """The compiled form of a library, with values worked out from it by name."""
+    blob = bytearray()
 
+    def placed(values: Mapping[str, Any]) -> dict[str, list[int]]:
+        places = {}
+        for name in values:
+            text = json.dumps(values[name], separators=(",", ":")).encode()
+            places[name] = [len(blob), len(blob) + len(text)]
+            blob.extend(text)
+        return places
 
-def _encode(documents: dict[str, list[Any]], digest: str, fingerprint: str) -> bytes:
-    stored = {"format": FORMAT, "fingerprint": fingerprint, "digest": digest, "documents": documents}
-    return json.dumps(stored, separators=(",", ":")).encode()
+    head = {
+        "format": FORMAT,
+        "fingerprint": fingerprint,
+        "digest": library.digest,
+        "documents": placed(library.documents),
+        "derived": placed({**dict(library.derived), **derived}),
+        "size": len(blob),
+        "check": hashlib.blake2b(bytes(blob), digest_size=16).hexdigest(),
+    }
+    return json.dumps(head, separators=(",", ":")).encode() + b"\n" + bytes(blob)
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
@@ -194,33 +241,44 @@ def _cache_path(root: Path) -> Path:
     return Path(base) / "recommender" / f"{hashlib.sha256(str(root).encode()).hexdigest()[:16]}.json"
 
 
-def load_from(root: Path, cached: bool = True) -> Library:
-    """Load the files below a root, from their compiled form where one fits.
+def read_files(root: Path) -> Library:
+    """The library of the files themselves, whatever was compiled.
+
+    Raises:
+        RulebookError: there are none, or one cannot be read or parsed.
+    """
+    names = [name for name, _ in _files(root)]
+    if not names:
+        raise RulebookError(f"no constraints/ and profiles/ below {root}")
+    documents, digest = _read(root, names)
+    return Library(root=root, digest=digest, documents=Documents(documents), derived=Documents({}))
+
+
+def load_from(root: Path, derive: Callable[[Library], Mapping[str, Any]] | None = None, cached: bool = True) -> Library:
+    """Load the files below a root, from their compiled form where one fits; else read them, `derive` and compile them anew.
 
     Raises:
         RulebookError: a file cannot be read or parsed.
     """
-    shipped = root / COMPILED
-    if shipped.is_file():
-        compiled = _load_compiled(shipped, "shipped")
-        if compiled is not None:
-            return _library(root, *compiled)
+    shipped = _load_compiled(root / COMPILED, SHIPPED)
+    if shipped is not None:
+        return shipped
     files = _files(root)
-    if not files:
-        raise RulebookError(f"no constraints/ and profiles/ below {root}")
     fingerprint = _fingerprint(files)
-    path = _cache_path(root) if cached else None
-    if path is not None:
-        compiled = _load_compiled(path, fingerprint)
+    if cached:
+        compiled = _load_compiled(_cache_path(root), fingerprint)
         if compiled is not None:
-            return _library(root, *compiled)
-    documents, digest = _read(root, [name for name, _ in files])
-    if path is not None:
-        _write_atomically(path, _encode(documents, digest, fingerprint))
-    return _library(root, documents, digest)
+            return Library(root=root, digest=compiled.digest, documents=compiled.documents, derived=compiled.derived)
+    library = read_files(root)
+    derived = dict(derive(library)) if derive is not None else {}
+    if cached and derived:
+        _write_atomically(_cache_path(root), encode(library, derived, fingerprint))
+    return Library(root=root, digest=library.digest, documents=library.documents, derived=Documents({k: v for k, v in derived.items()}))
 
 
 @cache
 def load() -> Library:
-    """The library of this installation, loaded once a process."""
-    return load_from(data_root())
+    """The library of this installation, loaded once a process, with what rulebook.py derives from it."""
+    from recommender.rulebook import derive
+
+    return load_from(data_root(), derive)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from recommender.laws import Plan, Scope, Step
+from recommender.laws import MET, OPEN, SILENT, FactTable, Plan, Scope, Step
 from recommender.terms import UNKNOWN, Bites, Effect, Known, OriginKind, Value, Verdict
 
 
@@ -50,9 +50,29 @@ def stops(step: Step) -> bool:
     return step.rule.effect is Effect.REJECTS and step.rule.bites in (Bites.STARTUP, Bites.PARSE)
 
 
+def applies_to(step: Step, scope: Scope) -> Value:
+    """Whether a step's condition is met; what facts alone decide is asked once a fact table."""
+    decided = scope.facts.decided
+    position = step.position
+    try:
+        known = decided[position]
+    except IndexError:
+        decided.extend(bytes(position + 1 - len(decided)))
+        known = 0
+    if known == 0:
+        of_facts = step.condition.of_facts
+        met = True if of_facts is None else of_facts(scope)
+        known = decided[position] = OPEN if met is UNKNOWN else MET if met else SILENT
+    if known == SILENT:
+        return False
+    rest = step.condition.rest
+    value = True if rest is None else rest(scope)
+    return value if known == MET or (value is not UNKNOWN and not value) else UNKNOWN
+
+
 def verdict_of(step: Step, scope: Scope) -> Verdict:
     """What a judging step says of the scope as it stands."""
-    applies = step.when.evaluate(scope)
+    applies = applies_to(step, scope)
     if applies is not UNKNOWN and not applies:
         return Verdict.SILENT
     if step.require is not None:
@@ -66,7 +86,7 @@ def verdict_of(step: Step, scope: Scope) -> Verdict:
 
 def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
     """Let a writing step write; returns whether it did. A write under an unknown condition leaves UNKNOWN where it would differ."""
-    applies = step.when.evaluate(scope)
+    applies = applies_to(step, scope)
     if applies is not UNKNOWN and not applies:
         return False
     values = scope.values
@@ -81,7 +101,16 @@ def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
     return True
 
 
-def scope_of(plan: Plan, asked: Mapping[str, Value], facts: Mapping[str, Value]) -> Scope:
+def enabled_steps(plan: Plan, asked: Iterable[str]) -> bytearray:
+    """One byte a step: 1 where it can matter to a launch that asks for some settings."""
+    enabled = bytearray(plan.always)
+    for name in asked:
+        for position in plan.gated.get(name, ()):
+            enabled[position] = 1
+    return enabled
+
+
+def scope_of(plan: Plan, asked: Mapping[str, Value], facts: FactTable) -> Scope:
     """The scope at the start: defaults, and over them what the user asked for."""
     values = dict(plan.defaults)
     values.update(asked)
@@ -91,7 +120,7 @@ def scope_of(plan: Plan, asked: Mapping[str, Value], facts: Mapping[str, Value])
 def walk(
     plan: Plan,
     asked: Mapping[str, Value],
-    facts: Mapping[str, Value],
+    facts: FactTable,
     *,
     suspects: Mapping[str, str] | None = None,
     keep: bool = False,
@@ -105,9 +134,20 @@ def walk(
     result = Walk(values=scope.values, asked=asked)
     tainted: dict[str, str] = dict(suspects or {})
     unreached: dict[str, str] = dict(tainted)
-    for step in plan.steps:
-        if step.writes:
-            if write(step, scope, result.wrote) and tainted:
+    enabled = enabled_steps(plan, asked)
+    steps, gated = plan.steps, plan.gated
+    position = enabled.find(1)
+    while position >= 0:
+        step = steps[position]
+        position = enabled.find(1, position + 1)
+        if step.rule.sets:
+            if not write(step, scope, result.wrote):
+                continue
+            for name, _ in step.writes:
+                for opened in gated.get(name, ()):
+                    enabled[opened] = 1
+            position = enabled.find(1, step.position + 1)
+            if tainted:
                 cause = _first(step.reads, tainted)
                 for name, _ in step.writes:
                     if cause:
@@ -118,7 +158,7 @@ def walk(
         verdict = verdict_of(step, scope)
         if verdict is Verdict.BREAKS or verdict is Verdict.UNKNOWN:
             after = _first(step.reads, unreached) if unreached else ""
-            message = step.compile_message().fill(scope)
+            message = step.message.fill(scope)
             reads = {name: scope.values[name] for name in sorted(step.reads)}
             values = dict(scope.values) if keep else {}
             result.struck.append(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from recommender import library as libraries
@@ -14,8 +15,8 @@ from recommender.catalogue import Catalogue, CommandLine, load_catalogue
 from recommender.errors import ExpressionError, RulebookError, UsageError
 from recommender.expr import Expression, compile_choice, compile_expression, compile_template, compile_value, function_names
 from recommender.laws import Plan, Rule, Step
-from recommender.library import Library
-from recommender.terms import Bites, Effect, Source, Value
+from recommender.library import Documents, Library
+from recommender.terms import UNKNOWN, Bites, Effect, Value
 from recommender.versions import in_range, parse_release
 
 ENGINE = "constraints/sglang"
@@ -24,6 +25,8 @@ _RULE_KEYS = frozenset(
     "id statement effect bites since until phase when require sets message fix source engine_error engine_error_at verified "
     "examples after silent_after formerly parse".split()
 )
+# What the walk needs of a rule document; the rest is for people and is read when they ask.
+_WALK_KEYS = ("id", "effect", "bites", "since", "until", "phase", "when", "require", "sets", "parse", "after", "silent_after")
 _REQUIRED = ("id", "statement", "effect", "since", "source")
 _EXAMPLE_KINDS = ("breaks", "passes", "sets", "leaves")
 
@@ -37,18 +40,8 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list) else () if value is None else (value,)
 
 
-def _source(value: Any, path: str) -> Source:
-    if isinstance(value, str):
-        return Source(file=value)
-    if not isinstance(value, Mapping) or not value.get("file"):
-        raise RulebookError(f"{path}: source: give file, symbol and release")
-    return Source(
-        file=str(value["file"]), symbol=str(value.get("symbol", "")), release=str(value.get("release", ""))
-    )
-
-
-def parse_rule(document: Any, path: str) -> Rule:
-    """Read one rule document.
+def check_document(document: Any, path: str) -> None:
+    """Refuse a rule document that does not have a rule's shape.
 
     Raises:
         RulebookError: a key is missing, unknown or of the wrong kind; the message names the file and the key.
@@ -63,39 +56,38 @@ def parse_rule(document: Any, path: str) -> Rule:
             raise RulebookError(f"{path}: {key}: missing")
     try:
         effect = Effect(document["effect"])
-        bites = Bites(document.get("bites", "startup")) if effect is Effect.REJECTS else None
+        Bites(document.get("bites", "startup"))
     except ValueError as error:
         raise RulebookError(f"{path}: {error}") from None
-    sets = document.get("sets") or {}
-    if (effect is Effect.SETS) != bool(sets):
+    if (effect is Effect.SETS) != bool(document.get("sets")):
         raise RulebookError(f"{path}: `sets` goes with effect: sets, and with it alone")
     stem = path.rsplit("/", 1)[-1].removesuffix(".yaml")
     if document["id"] != stem:
         raise RulebookError(f"{path}: id: {document['id']!r} must equal the file name {stem!r}")
+    for source in document["source"] if isinstance(document["source"], list) else [document["source"]]:
+        if not isinstance(source, str) and not (isinstance(source, Mapping) and source.get("file")):
+            raise RulebookError(f"{path}: source: give file, symbol and release")
+
+
+def make_rule(document: Mapping[str, Any], path: str, text: Callable[[], Mapping[str, Any]]) -> Rule:
+    """One rule from the keys that its walk needs; `text` gives the whole document when people's words are asked for."""
+    effect = Effect(document["effect"])
     return Rule(
         id=document["id"],
-        statement=" ".join(str(document["statement"]).split()),
         effect=effect,
-        bites=bites,
+        bites=Bites(document.get("bites", "startup")) if effect is Effect.REJECTS else None,
         since=str(document["since"]),
         until=str(document["until"]) if document.get("until") else None,
         phase=str(document.get("phase", "")),
         when=str(document.get("when", "True")),
         require=None if document.get("require") is None else str(document["require"]),
-        sets=dict(sets),
-        message=" ".join(str(document.get("message", "")).split()),
-        fix=tuple(document.get("fix") or ()),
-        sources=tuple(_source(item, path) for item in _tuple(document["source"])),
-        engine_error=str(document.get("engine_error", "") or ""),
-        engine_error_at=str(document.get("engine_error_at", "") or ""),
-        verified=str(document.get("verified", "") or ""),
+        sets=document.get("sets") or {},
         topic=path.split("/")[-2],
         path=path,
+        text=text,
         parse=str(document.get("parse", "") or ""),
         after=_tuple(document.get("after")),
         silent_after=_tuple(document.get("silent_after")),
-        formerly=_tuple(document.get("formerly")),
-        examples=tuple(document.get("examples") or ()),
     )
 
 
@@ -120,7 +112,7 @@ class Release:
 
 @dataclass(slots=True)
 class _Words:
-    """The closed vocabulary of one release; definitions compile when first read."""
+    """The closed vocabulary of one release; definitions compile when first read. `settings` holds the defaults."""
 
     settings: Mapping[str, Value]
     facts: frozenset[str]
@@ -174,7 +166,6 @@ class Edition:
 
     release: str
     rules: Mapping[str, Rule]
-    phases: tuple[Phase, ...]
     plan: Plan
     words: Any
     command_line: CommandLine
@@ -213,18 +204,15 @@ class Rulebook:
         return self._rules
 
     def _read_rules(self) -> dict[str, tuple[Rule, ...]]:
+        stored = self.library.derived.get("rules")
+        lean: Mapping[str, list[Any]] = stored[0] if stored else lean_rules(self.library)
+        documents = self.library.documents
         rules: dict[str, tuple[Rule, ...]] = {}
-        for folder, names in self.library.folders.items():
-            parent, _, topic = folder.rpartition("/")
-            if parent != ENGINE or topic in NOT_TOPICS:
-                continue
-            for name in names:
-                editions = tuple(parse_rule(document, name) for document in self.library.documents[name])
-                if not editions:
-                    raise RulebookError(f"{name}: holds no rule")
-                if editions[0].id in rules:
-                    raise RulebookError(f"{name}: id {editions[0].id!r} also stands in {rules[editions[0].id][0].path}")
-                rules[editions[0].id] = editions
+        for path, editions in lean.items():
+            rules[editions[0]["id"]] = tuple(
+                make_rule(document, path, lambda path=path, place=place: documents[path][place])  # type: ignore[misc]
+                for place, document in enumerate(editions)
+            )
         return rules
 
     def rule(self, name: str) -> tuple[Rule, ...]:
@@ -267,11 +255,6 @@ class Rulebook:
 
     def words(self, release: str) -> _Words:
         """The closed vocabulary of a release."""
-        line = self.catalogue.command_line(release)
-        settings: dict[str, Value] = {name: spec.default for name, spec in line.fields.items()}
-        for section in ("environment", "internal"):
-            for name, entry in (self.settings.get(section) or {}).items():
-                settings[name] = _frozen(entry.get("default") if isinstance(entry, Mapping) else None)
         facts = self.library.one("profiles/facts.yaml")
         names = set(facts)
         names |= {f"draft.{name[6:]}" for name in facts if name.startswith("model.")}
@@ -285,7 +268,7 @@ class Rulebook:
                         raise RulebookError(f"{path}: {name}: give `is` or `choose`")
                     definitions[name] = (path, entry)
         groups = {name: _frozen(values) for name, values in (self.settings.get("groups") or {}).items()}
-        return _Words(settings=settings, facts=frozenset(names), groups=groups, texts=definitions)
+        return _Words(settings={}, facts=frozenset(names), groups=groups, texts=definitions)
 
     def phases(self, release: str) -> tuple[Phase, ...]:
         """The engine's phases in their order, as they stand in one release."""
@@ -310,9 +293,13 @@ class Rulebook:
                     )
         return tuple(found)
 
-    def _compile(self, release: str) -> Edition:
+    def rules_of(self, release: str) -> dict[str, Rule]:
+        """The laws that hold in a release, by id.
+
+        Raises:
+            RulebookError: two editions of one law hold in it.
+        """
         wanted = parse_release(release)
-        words = self.words(release)
         rules: dict[str, Rule] = {}
         for name, editions in self.rules.items():
             fitting = [rule for rule in editions if in_range(wanted, rule.since, rule.until)]
@@ -320,22 +307,91 @@ class Rulebook:
                 raise RulebookError(f"{fitting[0].path}: two editions hold in {release}")
             if fitting:
                 rules[name] = fitting[0]
-        phases = self.phases(release)
-        steps = tuple(_steps(rules, phases, words))
-        touched = frozenset[str]().union(*(step.reads | step.targets for step in steps))
-        plan = Plan(
-            release=release,
-            steps=steps,
-            defaults=words.settings,
-            touched=touched,
-            by_id={step.rule.id: step for step in steps},
+        return rules
+
+    def _compile(self, release: str) -> Edition:
+        words = self.words(release)
+        rules = self.rules_of(release)
+        stored = self.library.derived.get(f"plan {release}")
+        outline = stored[0] if stored else self.outline(release)
+        defaults = {name: _frozen(value) for name, value in outline["defaults"].items()}
+        words.settings = defaults
+        steps = tuple(
+            Step(rule=rules[name], position=position, phase=phase, gate=tuple(gate), words=words)
+            for position, (name, phase, gate) in enumerate(outline["steps"])
         )
+        plan = Plan(release=release, steps=steps, defaults=defaults, touched=frozenset(outline["touched"]))
         line = self.catalogue.command_line(release)
-        return Edition(release=release, rules=rules, phases=phases, plan=plan, words=words, command_line=line)
+        return Edition(release=release, rules=rules, plan=plan, words=words, command_line=line)
+
+    def outline(self, release: str) -> dict[str, Any]:
+        """The walk of a release as plain values: rule, phase and gate of each step, defaults, and what any rule touches.
+
+        Raises:
+            RulebookError: a rule, a phase or a definition does not fit the others.
+        """
+        words = self.words(release)
+        words.settings = self.defaults(release)
+        rules = self.rules_of(release)
+        steps = list(_steps(rules, self.phases(release), words))
+        touched = frozenset[str]().union(*(step.reads | step.targets | step.asks for step in steps))
+        return {
+            "defaults": dict(words.settings),
+            "touched": sorted(touched),
+            "steps": [[step.rule.id, step.phase, list(gate)] for step, gate in zip(steps, _gates(steps, words.settings), strict=True)],
+        }
+
+    def defaults(self, release: str) -> dict[str, Value]:
+        """Every setting of a release with its default: flags, environment variables, fields without a flag."""
+        line = self.catalogue.command_line(release)
+        settings: dict[str, Value] = {name: spec.default for name, spec in line.fields.items()}
+        for section in ("environment", "internal"):
+            for name, entry in (self.settings.get(section) or {}).items():
+                settings[name] = _frozen(entry.get("default") if isinstance(entry, Mapping) else None)
+        return settings
 
 
 def _frozen(value: Any) -> Value:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+    return tuple(_frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def lean_rules(library: Library) -> dict[str, list[dict[str, Any]]]:
+    """The walk's part of every rule document, by path.
+
+    Raises:
+        RulebookError: a document is no rule, or an id stands in two files.
+    """
+    lean: dict[str, list[dict[str, Any]]] = {}
+    paths: dict[str, str] = {}
+    for folder, names in library.folders.items():
+        parent, _, topic = folder.rpartition("/")
+        if parent != ENGINE or topic in NOT_TOPICS:
+            continue
+        for path in names:
+            documents = library.documents[path]
+            if not documents:
+                raise RulebookError(f"{path}: holds no rule")
+            for document in documents:
+                check_document(document, path)
+            name = documents[0]["id"]
+            if name in paths:
+                raise RulebookError(f"{path}: id {name!r} also stands in {paths[name]}")
+            paths[name] = path
+            lean[path] = [{key: document[key] for key in _WALK_KEYS if key in document} for document in documents]
+    return lean
+
+
+def derive(library: Library) -> dict[str, list[Any]]:
+    """What a compiled library stores beside the documents: the walk's part of the rules, and the outline of each release."""
+    lean = lean_rules(library)
+    book = Rulebook(replace(library, derived=Documents({"rules": [lean]})))
+    return {"rules": [lean], **{f"plan {item.version}": [book.outline(item.version)] for item in book.releases}}
+
+
+def shipped_library(root: Path) -> bytes:
+    """The compiled form of the files below a root, as a wheel ships it."""
+    library = libraries.read_files(root)
+    return libraries.encode(library, derive(library), libraries.SHIPPED)
 
 
 def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) -> Iterable[Step]:
@@ -359,7 +415,8 @@ def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) 
             order = judging.get(phase.id, [])
         else:
             if phase.id in judging:
-                raise RulebookError(f"{judging[phase.id][0].path}: phase {phase.id!r} writes; a judging rule needs a refusing one")
+                judge = judging[phase.id][0]
+                raise RulebookError(f"{judge.path}: phase {phase.id!r} writes; a judging rule needs a refusing one")
             for name in phase.order:
                 if name not in rules:
                     raise RulebookError(f"phase {phase.id}: no rule {name!r}{_near(name, rules)}")
@@ -368,45 +425,59 @@ def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) 
                 listed.add(name)
                 order.append(rules[name])
         for rule in order:
-            yield compile_step(rule, words, position, number)
+            for name in rule.sets:
+                if not words.is_setting(name):
+                    raise RulebookError(f"{rule.path}: sets: {name}: no such setting{_near(name, words.names())}")
+            yield Step(rule=rule, position=position, phase=number, gate=(), words=words)
             position += 1
     for rule in rules.values():
         if rule.effect is Effect.SETS and rule.id not in listed:
             raise RulebookError(f"{rule.path}: no phase lists this rule; add it to `sets` of {rule.phase!r}")
 
 
-def compile_step(rule: Rule, words: Any, position: int = 0, phase: int = 0) -> Step:
-    """Compile one rule.
+class _NoFacts(dict[str, Value]):
+    def __missing__(self, name: str) -> Value:
+        return UNKNOWN
 
-    Raises:
-        RulebookError: an expression is wrong; the message names file, key and column.
+
+def _gates(steps: Sequence[Step], defaults: Mapping[str, Value]) -> list[tuple[str, ...]]:
+    """For each step the settings one of which must leave its default before the step can matter.
+
+    A conjunct over one setting that is false at the default makes that setting the gate; of several the rarest. Else, when the
+    whole condition is false while every setting stands at its default and no fact is known, all that it reads.
     """
-    key = "when"
-    try:
-        when = compile_expression(rule.when, words)
-        key = "require"
-        require = None if rule.require is None else compile_expression(rule.require, words)
-        writes = []
-        for name, value in rule.sets.items():
-            key = f"sets: {name}"
-            if not words.is_setting(name):
-                raise RulebookError(f"{rule.path}: {key}: no such setting{_near(name, words.names())}")
-            writes.append((name, compile_value(value, words)))
-    except ExpressionError as error:
-        raise RulebookError(f"{rule.path}: {key}: {error}") from None
-    read = [when, *([require] if require else []), *(expression for _, expression in writes)]
-    return Step(
-        rule=rule,
-        position=position,
-        phase=phase,
-        when=when,
-        require=require,
-        writes=tuple(writes),
-        reads=frozenset[str]().union(*(expression.settings for expression in read)),
-        facts=frozenset[str]().union(*(expression.facts for expression in read)),
-        asks=frozenset[str]().union(*(expression.asks for expression in read)),
-        compile_message=lambda: compile_template(rule.message or rule.statement, words),
-    )
+    scope: Any = _Bare(values=defaults, facts=_NoFacts(), asked={})
+    singles: list[list[str]] = []
+    counts: dict[str, int] = {}
+    for step in steps:
+        found = []
+        for part in step.condition.parts:
+            names = part.settings | part.asks
+            if len(names) == 1 and not part.facts and _is_false(part.evaluate(scope)):
+                found.extend(names)
+        singles.append(found)
+        for name in set(found):
+            counts[name] = counts.get(name, 0) + 1
+    gates: list[tuple[str, ...]] = []
+    for step, found in zip(steps, singles, strict=True):
+        if found:
+            gates.append((min(found, key=lambda name: (counts[name], name)),))
+        elif _is_false(step.when.evaluate(scope)):
+            gates.append(tuple(sorted(step.when.settings | step.when.asks)))
+        else:
+            gates.append(())
+    return gates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bare:
+    values: Mapping[str, Value]
+    facts: Mapping[str, Value]
+    asked: Mapping[str, Value]
+
+
+def _is_false(value: Value) -> bool:
+    return value is not UNKNOWN and not value
 
 
 def check_rule(rule: Rule, words: Any) -> list[str]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
-from recommender.laws import Plan, Scope, Step
-from recommender.resolve import scope_of, verdict_of, write
+from recommender.expr import UNDECIDED, Expression
+from recommender.laws import FactTable, Plan, Scope, Step
+from recommender.resolve import applies_to, enabled_steps, scope_of, verdict_of, write
 from recommender.terms import UNKNOWN, Effect, Value, Verdict
 
 Assignment = Mapping[str, Value]
@@ -42,12 +45,17 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Facts, settings that are given, settings that are searched; `ignore` names constraints to leave out."""
+    """Facts, settings that are given, settings that are searched; `ignore` names constraints to leave out.
+
+    `follows` are settings computed from the searched ones; `keeps` are conditions of the question itself, by name.
+    """
 
     plan: Plan
-    facts: Mapping[str, Value]
+    facts: FactTable
     given: Mapping[str, Value]
     variables: tuple[Variable, ...]
+    follows: tuple[tuple[str, Expression], ...] = ()
+    keeps: tuple[tuple[str, Expression], ...] = ()
     strict: bool = False
     ignore: frozenset[str] = frozenset()
 
@@ -64,10 +72,14 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoded:
-    """A question ready for search. `hopeless` are rules that the facts and the given settings break by themselves."""
+    """A question ready for search. `hopeless` are rules that the facts and the given settings break by themselves.
+
+    `costs` are the degrading rules that an assignment may break; they prune nothing.
+    """
 
     question: Question
     constraints: tuple[Constraint, ...]
+    costs: tuple[Constraint, ...] = ()
     hopeless: tuple[Step, ...] = ()
     doubtful: tuple[Step, ...] = ()
     active: tuple[Step, ...] = field(default=(), repr=False)
@@ -84,50 +96,112 @@ def encode(question: Question) -> Encoded:
     start = scope_of(plan, question.given, question.facts)
     base = dict(start.values)
     asked = dict(question.given)
-    for name in searched:
+    for name in (*searched, *(name for name, _ in question.follows)):
         start.values[name] = UNKNOWN
-        asked[name] = UNKNOWN
+        asked[name] = UNDECIDED if name in searched and None in searched[name].domain else UNKNOWN
     abstract = Scope(values=start.values, facts=question.facts, asked=asked)
     active: list[Step] = []
     open_steps: list[tuple[Step, int]] = []
     hopeless: list[Step] = []
     doubtful: list[Step] = []
     wrote: dict[str, str] = {}
-    for step in plan.steps:
-        if step.writes:
+    judged = (Effect.REJECTS, Effect.DEGRADES)
+    for step in _within_reach(plan, asked):
+        if step.rule.sets:
+            if _never(step, abstract, searched, wrote, partial(_applies, step, abstract)):
+                continue
             if write(step, abstract, wrote):
                 active.append(step)
-        elif _is_hard(step, question.strict) and step.rule.id not in question.ignore:
+        elif step.rule.effect in judged and step.rule.id not in question.ignore:
             verdict = verdict_of(step, abstract)
-            if verdict is Verdict.BREAKS:
+            if verdict is Verdict.UNKNOWN:
+                if not _never(step, abstract, searched, wrote, partial(_strikes, step, abstract)):
+                    open_steps.append((step, len(active)))
+            elif verdict is Verdict.BREAKS and _is_hard(step, question.strict):
                 hopeless.append(step)
-            elif verdict is Verdict.UNKNOWN:
-                open_steps.append((step, len(active)))
     constraints: list[Constraint] = []
+    costs: list[Constraint] = []
     for step, reached in open_steps:
-        constraint = _constraint(step.rule.id, step, active[:reached], step.reads, base, question, searched)
-        if constraint.scope:
+        constraint = _constraint(step.rule.id, step, active[:reached], step.reads, base, question)
+        if not _is_hard(step, question.strict):
+            costs.append(constraint)
+        elif constraint.scope:
             constraints.append(constraint)
-            continue
-        verdict = constraint.judge()
-        if verdict is Verdict.BREAKS:
+        elif constraint.judge() is Verdict.BREAKS:
             hopeless.append(step)
-        elif verdict is Verdict.UNKNOWN:
+        elif constraint.judge() is Verdict.UNKNOWN:
             doubtful.append(step)
     for variable in question.variables:
-        if variable.fixed_point and any(variable.name in step.targets for step in active):
-            name = f"keeps {variable.name}"
-            if name not in question.ignore:
-                constraints.append(
-                    _constraint(name, None, active, frozenset({variable.name}), base, question, searched)
-                )
+        name = f"keeps {variable.name}"
+        written = any(variable.name in step.targets for step in active)
+        if variable.fixed_point and written and name not in question.ignore:
+            constraints.append(_constraint(name, None, active, frozenset({variable.name}), base, question))
+    constraints += [_condition(name, condition, base, question) for name, condition in question.keeps]
     return Encoded(
         question=question,
         constraints=tuple(constraints),
+        costs=tuple(costs),
         hopeless=tuple(hopeless),
         doubtful=tuple(doubtful),
         active=tuple(active),
     )
+
+
+def _within_reach(plan: Plan, asked: Iterable[str]) -> Iterator[Step]:
+    """The steps that can matter, in order; what a step writes may bring later ones into reach."""
+    enabled = enabled_steps(plan, asked)
+    position = enabled.find(1)
+    while position >= 0:
+        step = plan.steps[position]
+        for name in step.targets:
+            for opened in plan.gated.get(name, ()):
+                enabled[opened] = 1
+        yield step
+        position = enabled.find(1, position + 1)
+
+
+def _never(
+    step: Step, scope: Scope, searched: Mapping[str, Variable], wrote: Mapping[str, str], test: Callable[[], bool]
+) -> bool:
+    """Whether one of the searched settings that a step reads, as it was asked, makes a test fail with every value it may take."""
+    return any(
+        not _sometimes(scope, name, searched[name].domain, test)
+        for name in step.reads & searched.keys()
+        if name not in wrote
+    )
+
+
+def _sometimes(scope: Scope, name: str, domain: Sequence[Value], test: Callable[[], bool]) -> bool:
+    try:
+        for value in domain:
+            scope.values[name] = value
+            if test():
+                return True
+        return False
+    finally:
+        scope.values[name] = UNKNOWN
+
+
+def _applies(step: Step, scope: Scope) -> bool:
+    value = applies_to(step, scope)
+    return value is UNKNOWN or bool(value)
+
+
+def _strikes(step: Step, scope: Scope) -> bool:
+    return verdict_of(step, scope) in (Verdict.BREAKS, Verdict.UNKNOWN)
+
+
+def _condition(name: str, condition: Expression, base: Mapping[str, Value], question: Question) -> Constraint:
+    """A condition of the question itself, over the searched settings as they are asked."""
+    scope = tuple(variable.name for variable in question.variables if variable.name in condition.settings)
+    values = {item: base[item] for item in condition.settings}
+
+    def judge(*assigned: Value) -> Verdict:
+        here = {**values, **{key: _plain_value(value) for key, value in zip(scope, assigned, strict=True)}}
+        met = condition.evaluate(Scope(values=here, facts=question.facts, asked=here))
+        return Verdict.UNKNOWN if met is UNKNOWN else Verdict.HOLDS if met else Verdict.BREAKS
+
+    return Constraint(name=name, scope=scope, judge=judge)
 
 
 def _slice(steps: Sequence[Step], wanted: frozenset[str]) -> tuple[tuple[Step, ...], frozenset[str]]:
@@ -149,12 +223,13 @@ def _constraint(
     reads: frozenset[str],
     base: Mapping[str, Value],
     question: Question,
-    searched: Mapping[str, Variable],
 ) -> Constraint:
     chosen, needed = _slice(steps, reads)
     asks = frozenset[str]().union(*(item.asks for item in chosen), step.asks if step else frozenset())
+    follows = tuple((item, value) for item, value in question.follows if item in needed or item in asks)
+    needed = needed.union(*(value.settings for _, value in follows))
     scope = tuple(variable.name for variable in question.variables if variable.name in needed or variable.name in asks)
-    values = {item: base[item] for item in needed if item in base}
+    values = {item: base[item] for item in needed}
     memory: dict[tuple[Value, ...], Verdict] = {}
     kept = next(iter(reads)) if step is None else ""
     facts, given = question.facts, question.given
@@ -164,13 +239,15 @@ def _constraint(
         if verdict is not None:
             return verdict
         asked = dict(given)
-        for key, value in zip(scope, assigned, strict=True):
-            if value is not _UNSET:
-                asked[key] = value
         here = Scope(values=dict(values), facts=facts, asked=asked)
         for key, value in zip(scope, assigned, strict=True):
-            if key in here.values:
-                here.values[key] = None if value is _UNSET else value
+            plain = _plain_value(value)
+            if plain is not None:
+                asked[key] = plain
+            if key in values:
+                here.values[key] = plain
+        for key, expression in follows:
+            asked[key] = here.values[key] = expression.evaluate(here)
         for item in chosen:
             write(item, here, {})
         if step is not None:
@@ -185,15 +262,6 @@ def _constraint(
         return verdict
 
     return Constraint(name=name, scope=scope, judge=judge, step=step)
-
-
-def _allows(constraint: Constraint) -> Callable[..., bool]:
-    judge = constraint.judge
-
-    def allowed(*assigned: Value) -> bool:
-        return judge(*assigned) is not Verdict.BREAKS
-
-    return allowed
 
 
 def _bound(constraint: Constraint, fixed: Mapping[str, Value]) -> tuple[tuple[str, ...], Callable[..., bool]]:
@@ -239,11 +307,13 @@ def _solve_stage(
     return solutions
 
 
-def solutions(encoded: Encoded, order: Callable[[int, Assignment], object] | None = None, single: bool = False) -> Iterator[dict[str, Value]]:
+def solutions(
+    encoded: Encoded, order: Callable[[int, Assignment], Any] | None = None, single: bool = False
+) -> Iterator[dict[str, Value]]:
     """Every assignment of the searched settings that no constraint breaks.
 
     Stages are solved in turn, each one's solutions sorted by `order(stage, assignment)`, so that a lazy reader gets the best
-    first. Solutions of a stage are kept by the earlier values its constraints read.
+    first. Solutions of a stage are kept by the earlier values its constraints read; `order` sees those and its own.
     """
     if encoded.hopeless:
         return
@@ -257,17 +327,18 @@ def solutions(encoded: Encoded, order: Callable[[int, Assignment], object] | Non
 
     def descend(index: int, fixed: dict[str, Value]) -> Iterator[dict[str, Value]]:
         if index == len(stages):
-            yield {name: None if value is _UNSET else value for name, value in fixed.items()}
+            yield _plain(fixed)
             return
         stage = stages[index]
         constraints = by_stage[stage]
         read = sorted({name for constraint in constraints for name in constraint.scope if name in fixed})
-        key = (stage, *(fixed[name] for name in read))
+        key = (stage, *(fixed[name] for name in read))  # what a stage's solutions and their order depend on
         if key not in memory:
             here = [variable for variable in variables if variable.stage == stage]
-            found = _solve_stage(here, constraints, fixed, single)
+            found = _solve_stage(here, constraints, fixed, single and index + 1 == len(stages))
             if order is not None:
-                found.sort(key=lambda item: order(stage, _plain(item)))  # type: ignore[arg-type,return-value]
+                seen = {name: fixed[name] for name in read}
+                found.sort(key=lambda item: order(stage, _plain({**seen, **item})))
             memory[key] = found
         for solution in memory[key]:
             yield from descend(index + 1, {**fixed, **solution})
@@ -278,15 +349,30 @@ def solutions(encoded: Encoded, order: Callable[[int, Assignment], object] | Non
             return
 
 
+def _plain_value(value: Value) -> Value:
+    return None if value is _UNSET else value
+
+
 def _plain(solution: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: None if value is _UNSET else value for name, value in solution.items()}
+    return {name: _plain_value(value) for name, value in solution.items()}
 
 
-def doubts(encoded: Encoded, assignment: Assignment) -> tuple[str, ...]:
-    """The constraints that cannot be judged on an assignment, by name."""
-    found = [step.rule.id for step in encoded.doubtful]
-    for constraint in encoded.constraints:
-        values = (_UNSET if assignment[name] is None else assignment[name] for name in constraint.scope)
-        if constraint.judge(*values) is Verdict.UNKNOWN:
-            found.append(constraint.name)
-    return tuple(found)
+def judge_one(constraint: Constraint, assignment: Assignment) -> Verdict:
+    """What one constraint says of an assignment."""
+    return constraint.judge(*(_UNSET if assignment[name] is None else assignment[name] for name in constraint.scope))
+
+
+def names_where(constraints: Iterable[Constraint], assignment: Assignment, verdict: Verdict) -> tuple[str, ...]:
+    """The constraints that give a verdict on an assignment, by name."""
+    return tuple(constraint.name for constraint in constraints if judge_one(constraint, assignment) is verdict)
+
+
+def asked_of(question: Question, assignment: Assignment) -> dict[str, Value]:
+    """Every setting of a launch that takes an assignment: what is given, what was found, what follows from it."""
+    asked = dict(question.given)
+    asked.update({name: value for name, value in assignment.items() if value is not None})
+    if not question.follows:
+        return asked
+    scope = Scope(values={**question.plan.defaults, **asked}, facts=question.facts, asked=asked)
+    asked.update({name: expression.evaluate(scope) for name, expression in question.follows})
+    return asked
