@@ -229,6 +229,14 @@ def test_every_quiet_flag_exists_and_has_a_reason(line: CommandLine) -> None:
     assert all(isinstance(reason, str) and reason.endswith(".") for reason in quiet.values())
 
 
+def test_no_rule_reads_or_writes_a_quiet_flag() -> None:
+    from recommender.library import load
+    from recommender.rulebook import load_rulebook
+
+    quiet = load().one("constraints/sglang/flags/without_influence.yaml")
+    assert not set(quiet) & load_rulebook().edition(RELEASE).plan.touched
+
+
 def test_releases_outside_the_table(document: Any) -> None:
     catalogue = load_catalogue(document)
     assert catalogue.command_line("0.5.99").names == catalogue.command_line(RELEASE).names
