@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from recommender.catalogue import CommandLine, Flag, Parsed, Refusal, RefusalKind, load_catalogue
 from recommender.flags import BadTextError
-from recommender.library import load
+from recommender.library import data_root
 
 RELEASE = "0.5.23"
+TABLE = data_root() / "constraints" / "sglang" / "flags" / "catalogue.json"
 
 
 @cache
 def line() -> CommandLine:
-    return load_catalogue(load().one("constraints/sglang/flags/catalogue.json")).command_line(RELEASE)
+    return load_catalogue(json.loads(TABLE.read_text(encoding="utf-8"))).command_line(RELEASE)
 
 
 class StopError(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,15 +17,16 @@ from recommender.catalogue import CommandLine, Field, Parsed, load_catalogue
 from recommender.errors import UsageError
 from recommender.forms.emit import config_mapping, flags_for, flags_text, patch_for, rewrite, write_setting
 from recommender.forms.names import field_of, read_value, split_pair
-from recommender.library import load
+from recommender.library import data_root
 from recommender.terms import UNKNOWN
 
 T = TypeVar("T")
+TABLE = data_root() / "constraints" / "sglang" / "flags" / "catalogue.json"
 
 
 @cache
 def line() -> CommandLine:
-    return load_catalogue(load().one("constraints/sglang/flags/catalogue.json")).command_line("0.5.23")
+    return load_catalogue(json.loads(TABLE.read_text(encoding="utf-8"))).command_line("0.5.23")
 
 
 def read(words: tuple[str, ...] | list[str], folder: Path | None = None) -> Parsed:
