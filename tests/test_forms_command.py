@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.errors import RecommenderError, UsageError
-from recommender.forms.command import Command, split_command, split_text
+from recommender.forms import command as forms
+from recommender.forms.command import Command, make_launchers
+from recommender.library import data_root
 from recommender.terms import UNKNOWN
 
+LAUNCHERS = make_launchers(
+    yaml.safe_load((data_root() / "constraints" / "sglang" / "flags" / "launchers.yaml").read_text(encoding="utf-8"))
+)
+split_command = partial(forms.split_command, launchers=LAUNCHERS)
+split_text = partial(forms.split_text, launchers=LAUNCHERS)
 FLAGS = ("--model-path", "x", "--tp", "8")
 
 
@@ -28,7 +37,7 @@ FLAGS = ("--model-path", "x", "--tp", "8")
         ("env A=1 B=x=y numactl -N 0 sglang serve --model-path x --tp 8", {"A": "1", "B": "x=y"}, FLAGS),
         ("export A=1 && python -m sglang.launch_server --model-path x --tp 8", {"A": "1"}, FLAGS),
         ("A=$HOME nohup python -m sglang.launch_server --model-path x --tp 8", {"A": UNKNOWN}, FLAGS),
-        ("python /work/python/sglang/launch_server.py --model-path x --tp 8", {}, FLAGS),
+        ("python /sgl-workspace/sglang/python/sglang/launch_server.py --model-path x --tp 8", {}, FLAGS),
         ("srun --export=ALL,B=2 -N 1 sglang serve --model-path x --tp 8", {}, FLAGS),
         (
             "docker run --gpus all --ulimit memlock=-1 -e A=1 --env=B=2 -eC=3 -e D --env E=4 img sglang serve x --tp 8",
