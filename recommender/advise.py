@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from recommender.conflict import Clash, first_solution, minimal_clash, ways_out
 from recommender.errors import RulebookError
-from recommender.expr import Expression, compile_expression, compile_value
+from recommender.expr import compile_expression, compile_value
 from recommender.laws import FactTable, Scope
 from recommender.memory import ranks_needed
 from recommender.profiles import Gpu, Model
@@ -18,10 +17,12 @@ from recommender.ranking import Preference, Tier, depth_reason, tier_for
 from recommender.resolve import Walk, walk
 from recommender.session import Session
 from recommender.solver import Encoded, Question, Variable, asked_of, encode, judge_one, names_where, solutions
-from recommender.terms import UNKNOWN, Effect, Source, Value, Verdict
+from recommender.terms import UNKNOWN, Effect, Known, Source, Value, Verdict
 
 # The final walk repeats what the constraints said; of very many rows it repeats the best only.
 MOST_JUDGED = 64
+# Candidates whose clash is worked out when nothing is valid.
+MOST_EXPLAINED = 2
 SEARCH = "constraints/sglang/search.yaml"
 _QUESTION_WORDS = frozenset({"concurrency", "gpus", "own_draft"})
 
@@ -75,10 +76,11 @@ class Forced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """A verified way out: what changes against the user's words, None meaning that the setting goes."""
+    """A verified way out: what changes against the user's words (None: the setting goes); `freed` are the pins among it."""
 
     changes: Mapping[str, Value]
     asked: Mapping[str, Value]
+    freed: tuple[str, ...] = ()
     why: str = ""
 
 
@@ -103,7 +105,8 @@ class Advice:
     no_answer: NoAnswer | None = None
     tier: Tier | None = None
     stated: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    rewrites: Mapping[str, Known] = field(default_factory=dict)
+    warnings: tuple[tuple[str, str], ...] = ()
 
 
 class _Words:
@@ -160,16 +163,14 @@ class Adviser:
         """(algorithms with drafts that can be tried, best first; those that do not fit, with the reason)."""
         wanted = self._wanted_algorithm()
         tried: list[Candidate] = []
-        skipped: list[tuple[str, str]] = []
+        unfit: dict[tuple[str, str | None], list[str]] = {}
         for place, entry in enumerate(self.search["candidates"]):
             if wanted is not None and entry["algorithm"] != wanted:
                 continue
             for draft in self._drafts(entry):
-                scope = self._scope(draft, entry["draft"] == "own", self.pins)
-                fit = self._holds(entry["fits"], scope)
-                label = entry["algorithm"] + (f" with {draft}" if draft else "")
+                fit = self._holds(entry["fits"], self._scope(draft, entry["draft"] == "own", self.pins))
                 if fit is not UNKNOWN and not fit:
-                    skipped.append((label, entry.get("wants", "")))
+                    unfit.setdefault((entry["draft"], draft), []).append(entry.get("wants", ""))
                     continue
                 tried.append(
                     Candidate(
@@ -183,6 +184,12 @@ class Adviser:
                         place=place,
                     )
                 )
+        used = {candidate.draft for candidate in tried}
+        skipped = [
+            (draft or "the checkpoint itself", "; ".join(dict.fromkeys(reasons)))
+            for (_, draft), reasons in unfit.items()
+            if draft not in used or (draft is None and not any(candidate.own for candidate in tried))
+        ]
         if not tried and wanted is not None:
             draft = self.pins.get(self.roles["draft"])
             entry = {"id": "as-asked", "algorithm": wanted, "draft": "given" if draft else "none"}
@@ -324,7 +331,7 @@ class Adviser:
         if not rows:
             return Advice(rows=(), more=False, skipped=tuple(skipped), no_answer=self._why_not(impossible), tier=self.tier)
         shown = rows[:top] if top else rows
-        self._judge_again(shown[:MOST_JUDGED])
+        walks = self._judge_again(shown[:MOST_JUDGED])
         return Advice(
             rows=tuple(shown),
             more=more or len(rows) > len(shown),
@@ -333,6 +340,14 @@ class Adviser:
             forced=self._forced([pair for pair in asked if pair[0].id in {row.candidate.id for row in shown}][:1]),
             tier=self.tier,
             stated={entry["setting"]: entry["why"] for entry in self.search["states"] if entry["setting"] not in self.pins},
+            rewrites={
+                name: walks[0].known(name) for name, value in self.pins.items() if walks[0].values[name] not in (value, UNKNOWN)
+            },
+            warnings=tuple(
+                (item.step.rule.id, item.message)
+                for item in walks[0].struck
+                if item.step.rule.effect is Effect.DEGRADES and item.verdict is Verdict.BREAKS
+            ),
         )
 
     def _rows(self, candidate: Candidate, encoded: Encoded, top: int) -> Iterator[Row]:
@@ -383,14 +398,17 @@ class Adviser:
             offered=deepest.offered,
         )
 
-    def _judge_again(self, rows: Sequence[Row]) -> None:
+    def _judge_again(self, rows: Sequence[Row]) -> list[Walk]:
         """Walk each row once more, whole. The solver had every law as a constraint, so nothing may be found."""
+        walks = []
         for row in rows:
             result = walk(self.plan, row.asked, self.facts(row.asked.get(self.roles["draft"])))
             broken = [i.step.rule.id for i in result.struck if i.verdict is Verdict.BREAKS and i.step.rule.effect is Effect.REJECTS]
             moved = [name for name, value in row.found.items() if value is not None and result.values[name] not in (value, UNKNOWN)]
             if broken or moved:
                 raise AssertionError(f"the search let through what the walk refuses: {broken or moved}")
+            walks.append(result)
+        return walks
 
     def _impossible(self) -> str:
         """Ranks beyond the devices or weights beyond their memory, in words; empty when neither is known."""
@@ -438,47 +456,55 @@ class Adviser:
         return None
 
     def _domain_of(self, name: str) -> tuple[Value, ...]:
-        """The values to try for a pin that is let go."""
+        """The values to try for a pin that is let go, in order of preference."""
         scope = self._scope(None, False, self.pins)
         for entry in (*self.search["variables"], *self.search["also"]):
             if entry["setting"] == name:
-                return tuple(self.domain(name, None, entry["domain"], scope))
-        spec = self.session.edition.command_line.fields.get(name)
-        if spec is not None and spec.choices:
-            return (None, *(choice for choice in spec.choices if choice is not None))
-        if isinstance(self.ask.pins.get(name), int) and not isinstance(self.ask.pins.get(name), bool):
-            return (None, 1, 2, 4, 8)
-        return (None,)
+                listed = tuple(self.domain(name, None, entry["domain"], scope))
+                if not entry.get("engine_first"):
+                    return listed
+                rest = {key: value for key, value in self.pins.items() if key != name}
+                engine = self._engine_choice(rest, self.facts(self.pins.get(self.roles["draft"]))).get(name, [])
+                return tuple(dict.fromkeys([*(v for v in engine if v is not None and v is not UNKNOWN), *listed]))
+        return self.session.domain(name, self.ask.pins.get(name))
+
+    def _best(self, question: Question) -> dict[str, Value] | None:
+        """The first row of a question, by the order of recommendations."""
+        preference = self.preference(question)
+        stages = {0: preference.frame_key, 1: preference.shape_key}
+        return next(solutions(encode(question), order=lambda stage, item: stages[stage](item)), None)
 
     def _why_not(self, impossible: Sequence[tuple[Candidate, Question]]) -> NoAnswer:
-        fixed = {self.roles["model"]}
+        fixed = {self.roles["model"], self.roles["draft"], self.roles["algorithm"]}
+        pins = [name for name in self.pins if name not in fixed]
         clashes = []
         exits: list[Exit] = []
-        for candidate, question in impossible[:3]:
-            pins = [name for name in self.pins if name not in fixed]
+        for candidate, question in impossible[:MOST_EXPLAINED]:
             clash = minimal_clash(question, pins, self._domain_of)
             clashes.append((candidate, clash))
-            for way in ways_out(question, clash.pins, self._domain_of):
+            for way in ways_out(question, clash.pins, self._domain_of, self._best):
                 asked = asked_of(way.question, way.assignment)
-                changes = {
-                    name: asked.get(name) for name in {*way.freed, *way.assignment} if asked.get(name) != self.pins.get(name)
-                }
-                exits.append(Exit(changes=changes, asked=asked))
+                changes = {name: asked.get(name) for name in way.freed if asked.get(name) != self.pins.get(name)}
+                changes |= {name: value for name, value in asked.items() if self.pins.get(name) != value and name not in changes}
+                exits.append(Exit(changes=changes, asked=asked, freed=way.freed))
         off = self._speculation_off()
         if off is not None:
             exits.append(off)
-        unique = {tuple(sorted((k, str(v)) for k, v in item.changes.items())): item for item in exits}
-        ordered = sorted(unique.values(), key=lambda item: sum(name in self.pins for name in item.changes))
+        unique: dict[tuple[str, ...], Exit] = {}
+        for item in exits:
+            unique.setdefault(tuple(sorted(f"{name}={item.asked.get(name)}" for name in item.freed)), item)
+        topk = self.roles["topk"]
+        ordered = sorted(unique.values(), key=lambda item: (len(item.freed), bool(item.why), (item.asked.get(topk) or 1) > 1))
         return NoAnswer(clashes=tuple(clashes), exits=tuple(ordered[:4]))
 
     def _speculation_off(self) -> Exit | None:
         """The launch without any speculative setting, when that is valid."""
-        groups = self.search["off"]
+        groups = self.search["turned_off"]
         dropped = {name: None for name in self.pins if any(name.startswith(prefix) for prefix in groups)}
         asked = {name: value for name, value in self.pins.items() if name not in dropped}
         result = walk(self.plan, asked, self.facts(None))
         bad = any(i.step.rule.effect is Effect.REJECTS and i.verdict is Verdict.BREAKS for i in result.struck)
-        return None if bad else Exit(changes=dropped, asked=asked, why="speculation off")
+        return None if bad else Exit(changes=dropped, asked=asked, freed=tuple(dropped), why="speculation off")
 
 
 class _Extended(Mapping[str, Value]):
@@ -544,6 +570,3 @@ def _with_domain(question: Question, name: str, domain: tuple[Value, ...]) -> Qu
         replace(variable, domain=domain) if variable.name == name else variable for variable in question.variables
     )
     return replace(question, variables=variables)
-
-
-__all__ = ["Advice", "Adviser", "Ask", "Candidate", "Exit", "Expression", "NoAnswer", "Row", "Walk", "islice"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recommender import profiles
 from recommender.errors import UsageError
-from recommender.judge import cures_of_rule, findings_of
+from recommender.judge import apply_changes, cures_of_rule, findings_of, rejections, search_cures
+from recommender.laws import FactTable
 from recommender.profiles import Gpu
-from recommender.resolve import Walk, walk
+from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
 from recommender.session import Launch, Session, open_session
 from recommender.terms import (
@@ -22,10 +25,16 @@ from recommender.terms import (
     Finding,
     Known,
     Unknown,
+    Value,
     Verdict,
 )
 
-__all__ = ["check", "load_rulebook"]
+if TYPE_CHECKING:
+    from recommender.advise import Advice
+
+MOST_CURES_IN_A_ROW = 6
+
+__all__ = ["check", "load_rulebook", "recommend"]
 
 
 def check(
@@ -58,6 +67,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
         findings = tuple(_with_cures(session, result, facts, finding) for finding in findings)
     findings = tuple(parse_finding(session, refusal) for refusal in launch.refusals) + findings
     doubts = _doubts(session, launch, gpu)
+    whole = _whole_cure(session, launch.asked, facts, findings) if cures else None
     return CheckResult(
         verdict=answer_of(findings),
         findings=findings,
@@ -65,12 +75,42 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
         not_judged_rules=hidden,
         not_judged_flags=session.not_judged(launch),
         doubts=doubts,
+        cure=whole,
         sglang=session.asked_release,
         judged_as=session.edition.release,
         gpu=gpu.name if gpu else "",
         model=str(launch.asked.get(session.roles["model"], "")),
         rulebook=session.book.digest,
     )
+
+
+def recommend(
+    *,
+    gpu: Gpu | str,
+    model: str,
+    gpus: int = 1,
+    draft: str | None = None,
+    sglang: str | None = None,
+    pins: Mapping[str, Value] | None = None,
+    freed: Sequence[str] = (),
+    concurrency: int = 8,
+    top: int = 5,
+    strict: bool = False,
+    root: Path | None = None,
+    book: Rulebook | None = None,
+) -> Advice:
+    """The valid speculative settings for a model on `gpus` devices, best first; `pins` are settings by engine field.
+
+    Raises:
+        UsageError: a name or a file cannot be used; one line that names it.
+    """
+    from recommender.advise import Adviser, Ask
+
+    session = open_session(book or load_rulebook(), sglang, root)
+    device = profiles.find_gpu(gpu) if isinstance(gpu, str) else gpu
+    given = {session.roles["model"]: model, **({session.roles["draft"]: draft} if draft else {}), **(pins or {})}
+    ask = Ask(gpu=device, gpus=gpus, pins=given, freed=frozenset(freed), concurrency=concurrency, strict=strict)
+    return Adviser(session, ask).advise(top)
 
 
 def answer_of(findings: Sequence[Finding]) -> Answer:
@@ -115,22 +155,57 @@ def _doubts(session: Session, launch: Launch, gpu: Gpu | None) -> tuple[str, ...
     return tuple(found)
 
 
-def _with_cures(session: Session, result: Walk, facts: Mapping[str, object], finding: Finding) -> Finding:
-    from dataclasses import replace
-
+def _with_cures(session: Session, result: Walk, facts: FactTable, finding: Finding) -> Finding:
+    """The finding with its cures: the rule's own, in their order, and where none leaves the launch clean what a search finds."""
     struck = next(item for item in result.struck if item.step.rule.id == finding.rule and not item.after)
-    fixes = session.fixes(finding.rule)
-    if not fixes or finding.verdict is not Verdict.BREAKS or finding.effect not in (Effect.REJECTS, Effect.DEGRADES):
+    if finding.verdict is not Verdict.BREAKS or finding.effect not in (Effect.REJECTS, Effect.DEGRADES):
         return finding
-    found = cures_of_rule(session.plan, result, facts, struck, fixes)
-    return replace(finding, cures=tuple(replace(cure, flags=flags_of(session, cure)) for cure in found))
+    found = _cures(session, result, facts, struck)
+    return replace(finding, cures=tuple(replace(cure, flags=flags_of(session, cure, result.asked)) for cure in found))
 
 
-def flags_of(session: Session, cure: Cure) -> tuple[str, ...]:
+def _whole_cure(
+    session: Session, asked: Mapping[str, Value], facts: FactTable, findings: Sequence[Finding]
+) -> Cure | None:
+    """The first cure that leaves the launch clean; else one cure after another, until nothing refuses it."""
+    first = next((cure for finding in findings for cure in finding.cures if cure.clean), None)
+    if first is not None or not any(item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS for item in findings):
+        return first
+    changed = dict(asked)
+    for _ in range(MOST_CURES_IN_A_ROW):
+        result = walk(session.plan, changed, facts, keep=True)
+        broken = [item for item in result.struck if not item.after and item.step.rule.id in rejections(result)]
+        if not broken:
+            changes = {name: changed.get(name) for name in {**asked, **changed} if changed.get(name) != asked.get(name)}
+            cure = Cure(changes=changes, clean=True, from_rule=False)
+            return replace(cure, flags=flags_of(session, cure, asked))
+        cures = next((found for item in broken if (found := _cures(session, result, facts, item))), ())
+        if not cures:
+            return None
+        changed = apply_changes(changed, cures[0].changes)
+    return None
+
+
+def _cures(session: Session, result: Walk, facts: FactTable, struck: Struck) -> tuple[Cure, ...]:
+    """The rule's own cures, in their order, and where none leaves the launch clean what a search finds."""
+    rule = struck.step.rule
+    found = cures_of_rule(session.plan, result, facts, struck, session.fixes(rule.id))
+    if rule.effect is Effect.REJECTS and not any(cure.clean for cure in found):
+        names = [name for name in sorted(struck.step.reads) if name in result.asked and name not in session.roles.values()]
+        moves = [(name, session.domain(name, result.asked[name])) for name in names]
+        found += search_cures(session.plan, result.asked, facts, struck, rejections(result), moves)
+    return found
+
+
+def flags_of(session: Session, cure: Cure, asked: Mapping[str, Value]) -> tuple[str, ...]:
     """A cure as the words of a command line."""
     from recommender.forms.emit import flags_for
 
-    return tuple(flags_for(session.edition.command_line, cure.changes))
+    line = session.edition.command_line
+    gone = [line.fields[name].flag.long for name, value in cure.changes.items() if value is None and name in line.fields]
+    order = [*session.order, *cure.changes]
+    changes = {name: cure.changes[name] for name in dict.fromkeys(order) if name in cure.changes}
+    return (*flags_for(line, changes), *((f"(without {' '.join(gone)})",) if gone else ()))
 
 
 def parse_finding(session: Session, refusal: object) -> Finding:

@@ -40,7 +40,9 @@ def first_solution(question: Question) -> dict[str, Value] | None:
 
 
 def _laws(encoded: Encoded) -> list[str]:
-    return [step.rule.id for step in encoded.hopeless] + [constraint.name for constraint in encoded.constraints]
+    """Every law in play, those over most settings first: they are dropped first, so the plainest law remains."""
+    wide = sorted(encoded.constraints, key=lambda constraint: -len(constraint.scope))
+    return [constraint.name for constraint in wide] + [step.rule.id for step in encoded.hopeless]
 
 
 def free(question: Question, names: Sequence[str], domains: Callable[[str], tuple[Value, ...]]) -> Question:
@@ -60,17 +62,13 @@ def minimal_clash(question: Question, pins: Sequence[str], domains: Callable[[st
     laws = _laws(encoded)
     if encoded.hopeless:
         laws = [encoded.hopeless[0].rule.id]
-        question = replace(question, ignore=question.ignore | {step.rule.id for step in encoded.hopeless[1:]})
-        others = [constraint.name for constraint in encoded.constraints]
-        question = replace(question, ignore=question.ignore | frozenset(others))
-    left = _shrink(laws, lambda kept: first_solution(_ignoring(question, laws, kept)) is None)
-    narrowed = _ignoring(question, laws, left)
-    kept = _shrink(list(pins), lambda kept: first_solution(_freeing(narrowed, pins, kept, domains)) is None)
+    left = _shrink(laws, lambda kept: _impossible(question, kept))
+    kept = _shrink(list(pins), lambda kept: _impossible(_freeing(question, pins, kept, domains), left))
     return Clash(rules=tuple(left), pins=tuple(kept))
 
 
-def _ignoring(question: Question, laws: Sequence[str], kept: Sequence[str]) -> Question:
-    return replace(question, ignore=question.ignore | (frozenset(laws) - frozenset(kept)))
+def _impossible(question: Question, laws: Sequence[str]) -> bool:
+    return first_solution(replace(question, only=frozenset(laws))) is None
 
 
 def _freeing(
@@ -96,16 +94,18 @@ def _shrink(items: Sequence[str], impossible: Callable[[list[str]], bool]) -> li
 
 
 def ways_out(
-    question: Question, pins: Sequence[str], domains: Callable[[str], tuple[Value, ...]], most: int = 3
+    question: Question,
+    pins: Sequence[str],
+    domains: Callable[[str], tuple[Value, ...]],
+    best: Callable[[Question], dict[str, Value] | None],
+    most: int = 3,
 ) -> list[WayOut]:
-    """Changes of the user's pins that the solver has verified, fewest first."""
+    """Changes of the user's pins that the solver has verified, fewest first; `best` picks the answer of a freed question."""
     found: list[WayOut] = []
     for count in range(1, MOST_FREED + 1):
         for names in combinations(pins, count):
-            if any(set(other.freed) <= set(names) for other in found):
-                continue
             freed = free(question, names, domains)
-            assignment = first_solution(freed)
+            assignment = best(freed)
             if assignment is not None:
                 found.append(WayOut(freed=names, assignment=assignment, question=freed))
         if found:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, islice, product
 
 from recommender.expr import Expression
 from recommender.laws import FactTable, Plan, Scope
 from recommender.resolve import Struck, Walk, walk
 from recommender.terms import UNKNOWN, Cure, Effect, Finding, NotJudged, Value, Verdict
 
-Fixes = Mapping[str, tuple[Mapping[str, Expression], ...]]
+# Pairs of settings that are tried together when no single change cures a rule.
+MOST_PAIRS = 12
 
 
 def findings_of(result: Walk, facts: FactTable) -> tuple[tuple[Finding, ...], tuple[NotJudged, ...]]:
@@ -69,6 +72,7 @@ def try_changes(
     plan: Plan, asked: Mapping[str, Value], facts: FactTable, changes: Mapping[str, Value], rule: str, before: Iterable[str]
 ) -> Cure | None:
     """The change as a cure for `rule`, when the rule is then silent and nothing new is refused; None otherwise."""
+    changes = {name: value for name, value in changes.items() if value is not None or name in asked}
     if all(asked.get(name) == value for name, value in changes.items()):
         return None
     again = walk(plan, apply_changes(asked, changes), facts)
@@ -94,3 +98,35 @@ def cures_of_rule(
         if cure is not None and all(cure.changes != other.changes for other in found):
             found.append(cure)
     return tuple(found)
+
+
+def search_cures(
+    plan: Plan,
+    asked: Mapping[str, Value],
+    facts: FactTable,
+    item: Struck,
+    before: Iterable[str],
+    moves: Sequence[tuple[str, Sequence[Value]]],
+    most: int = 2,
+) -> tuple[Cure, ...]:
+    """Changes of one setting, then of two, that cure a rule; `moves` are settings with the values to try, in order.
+
+    What leaves the launch clean comes first. The first size of change that cures anything ends the search.
+    """
+    known = tuple(before)
+    found: list[Cure] = []
+    for name, values in moves:
+        for value in values:
+            cure = try_changes(plan, asked, facts, {name: value}, item.step.rule.id, known)
+            if cure is not None:
+                found.append(replace(cure, from_rule=False))
+                break
+    if not any(cure.clean for cure in found):
+        for (first, firsts), (second, seconds) in islice(combinations(moves, 2), MOST_PAIRS):
+            for one, two in product(firsts[:4], seconds[:4]):
+                cure = try_changes(plan, asked, facts, {first: one, second: two}, item.step.rule.id, known)
+                if cure is not None and cure.clean:
+                    found.append(replace(cure, from_rule=False))
+                    break
+    found.sort(key=lambda cure: (not cure.clean, len(cure.changes)))
+    return tuple(found[:most])

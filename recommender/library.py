@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -118,7 +119,7 @@ def _strict_loader() -> type[Any]:
     base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class StrictLoader(base):  # type: ignore[misc]
-        """Safe YAML without dates, and with every key once."""
+        """Safe YAML without dates, where only true and false are booleans ("off" is a word), and with every key once."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             seen = set()
@@ -130,10 +131,12 @@ def _strict_loader() -> type[Any]:
             mapping: dict[Any, Any] = super().construct_mapping(node, deep)
             return mapping
 
+    dropped = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")
     StrictLoader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in dropped]
         for first, resolvers in base.yaml_implicit_resolvers.items()
     }
+    StrictLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|false|False)$"), list("tTfF"))
     return StrictLoader
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from recommender import profiles
-from recommender.catalogue import Refusal
+from recommender.catalogue import Parsed, Refusal
 from recommender.errors import UsageError
 from recommender.expr import Expression, compile_value
 from recommender.laws import FactTable, Plan
@@ -31,6 +31,7 @@ class Launch:
     spelled: Mapping[str, str]
     refusals: tuple[Refusal, ...] = ()
     env_ignored: tuple[str, ...] = ()
+    parsed: Parsed = field(default_factory=lambda: Parsed(asked={}, spelled={}))
 
 
 def environment_value(kind: str, text: str) -> Value:
@@ -98,6 +99,12 @@ class Session:
         roles: Mapping[str, str] = self.book.settings["roles"]
         return roles
 
+    @property
+    def order(self) -> Sequence[str]:
+        """The settings of a launch in the order people write them."""
+        order: Sequence[str] = self.book.settings["shown"]
+        return order
+
     def read(self, argv: Sequence[str | Unknown], env: Mapping[str, str | Unknown] | None = None) -> Launch:
         """The settings of a command line and its environment. What the parser refuses is left out and named."""
         parsed, refusals = self.edition.command_line.parse_all(argv, self.root)
@@ -111,7 +118,7 @@ class Session:
             else:
                 ignored.append(name)
         return Launch(
-            asked=asked, spelled=parsed.spelled, refusals=refusals, env_ignored=tuple(ignored)
+            asked=asked, spelled=parsed.spelled, refusals=refusals, env_ignored=tuple(ignored), parsed=parsed
         )
 
     def not_judged(self, launch: Launch) -> tuple[str, ...]:
@@ -131,6 +138,19 @@ class Session:
         """Settings that cannot influence validity, each with the reason."""
         document: Mapping[str, str] = self.book.library.one("constraints/sglang/flags/without_influence.yaml")
         return document
+
+    def domain(self, name: str, value: Value) -> tuple[Value, ...]:
+        """Values to try instead of one that a user asked for: unset, what search.yaml lists, the flag's choices."""
+        search = self.book.library.one("constraints/sglang/search.yaml")
+        for entry in (*search["variables"], *search["also"]):
+            if entry["setting"] == name:
+                return (None, *(item for item in entry["domain"] if item is not None and item != value))
+        spec = self.edition.command_line.fields.get(name)
+        if spec is not None and spec.choices:
+            return (None, *(choice for choice in spec.choices if choice is not None and choice != value))
+        if isinstance(value, int) and not isinstance(value, bool):
+            return (None, *(smaller for smaller in (8, 4, 2, 1) if smaller < value))
+        return (None,)
 
     def fixes(self, rule: str) -> tuple[Mapping[str, Expression], ...]:
         """A rule's own cures, compiled."""

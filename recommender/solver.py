@@ -45,7 +45,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Facts, settings that are given, settings that are searched; `ignore` names constraints to leave out.
+    """Facts, settings that are given, settings that are searched; `ignore` names constraints to leave out, `only` those that alone count.
 
     `follows` are settings computed from the searched ones; `keeps` are conditions of the question itself, by name.
     """
@@ -58,6 +58,11 @@ class Question:
     keeps: tuple[tuple[str, Expression], ...] = ()
     strict: bool = False
     ignore: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
+
+    def counts(self, name: str) -> bool:
+        """Whether a constraint plays a part."""
+        return name not in self.ignore and (self.only is None or name in self.only)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +117,7 @@ def encode(question: Question) -> Encoded:
                 continue
             if write(step, abstract, wrote):
                 active.append(step)
-        elif step.rule.effect in judged and step.rule.id not in question.ignore:
+        elif step.rule.effect in judged and question.counts(step.rule.id):
             verdict = verdict_of(step, abstract)
             if verdict is Verdict.UNKNOWN:
                 if not _never(step, abstract, searched, wrote, partial(_strikes, step, abstract)):
@@ -134,9 +139,11 @@ def encode(question: Question) -> Encoded:
     for variable in question.variables:
         name = f"keeps {variable.name}"
         written = any(variable.name in step.targets for step in active)
-        if variable.fixed_point and written and name not in question.ignore:
+        if variable.fixed_point and written and question.counts(name):
             constraints.append(_constraint(name, None, active, frozenset({variable.name}), base, question))
-    constraints += [_condition(name, condition, base, question) for name, condition in question.keeps]
+    constraints += [
+        _condition(name, condition, base, question) for name, condition in question.keeps if question.counts(name)
+    ]
     return Encoded(
         question=question,
         constraints=tuple(constraints),

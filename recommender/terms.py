@@ -133,7 +133,8 @@ class CheckResult:
     """What the engine makes of a launch.
 
     `values` holds every setting with its origin; `findings` are in the engine's order; `not_judged_rules` read what an earlier
-    refusal hid; `not_judged_flags` are covered by no rule; `doubts` name what was not known (device, model, release).
+    refusal hid; `not_judged_flags` are covered by no rule; `doubts` name what was not known (device, model); `cure` is the
+    smallest change known to leave the whole launch clean.
     """
 
     verdict: Answer
@@ -142,6 +143,7 @@ class CheckResult:
     not_judged_rules: tuple[NotJudged, ...] = ()
     not_judged_flags: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    cure: Cure | None = None
     sglang: str = ""
     judged_as: str = ""
     gpu: str = ""

@@ -61,9 +61,8 @@ def _print(result: CheckResult, shown: Sequence[str], format_: str) -> None:
     if format_ == "table":
         render.print_check(result, fields)
     elif format_ == "flags":
-        best = next((cure for item in result.findings for cure in item.cures if cure.clean), None)
-        if best is not None:
-            sys.stdout.write(" ".join(best.flags) + "\n")
+        if result.cure is not None:
+            sys.stdout.write(" ".join(result.cure.flags) + "\n")
     else:
         indent = 2 if format_ == "json" else None
         sys.stdout.write(json.dumps(render.check_json(result, fields), indent=indent) + "\n")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from recommender.expr import show
-from recommender.render.console import console, plain, table
+from recommender.render.console import console, indented, plain, table
 from recommender.terms import (
     UNKNOWN,
     Answer,
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SCHEMA = "recommender.check/1"
+MOST_CURES = 4
 _WHEN = {
-    Bites.PARSE: "when the command line is parsed",
-    Bites.STARTUP: "at startup, before the weights are loaded",
-    Bites.LOAD: "while loading, after the weights",
+    Bites.PARSE: "while parsing",
+    Bites.STARTUP: "at startup",
+    Bites.LOAD: "after loading weights",
     Bites.REQUEST: "at the first request",
 }
 
@@ -85,6 +86,7 @@ def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
         "gpu": result.gpu or None,
         "model": result.model or None,
         "verdict": result.verdict.value,
+        "cure": list(result.cure.flags) if result.cure else None,
         "findings": [finding_json(finding) for finding in result.findings],
         "not_judged": list(result.not_judged_flags),
         "not_judged_rules": [{"rule": item.rule, "after": item.after} for item in result.not_judged_rules],
@@ -145,31 +147,27 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
 
 
 def _print_cure(out: Console, result: CheckResult) -> None:
-    cures: dict[tuple[str, ...], list[str]] = {}
-    for finding in result.findings:
-        for cure in finding.cures[:2]:
-            cures.setdefault(cure.flags or tuple(f"without {name}" for name in cure.changes), []).append(finding.rule)
-    clean = {cure.flags: cure.clean for finding in result.findings for cure in finding.cures}
-    ordered = sorted(cures, key=lambda flags: (not clean.get(flags, False), -len(cures[flags])))
-    for number, flags in enumerate(ordered[:3]):
-        out.print(f"{'Cure' if number == 0 else '  or'}: {' '.join(flags)}", style="bold green" if number == 0 else "green")
+    """The cures, those that leave the launch clean first; where there are some, the others would only mislead."""
+    found = {cure.flags: cure for finding in result.findings for cure in finding.cures if cure.flags}
+    clean = [flags for flags, cure in found.items() if cure.clean]
+    if not clean and result.cure is not None:
+        clean = [result.cure.flags]
+    chosen = clean or list(found)
+    for number, flags in enumerate(chosen[:MOST_CURES]):
+        lead = "Cure" if number == 0 else "  or"
+        words = " ".join(flags) + ("" if clean else "   (more stands in the way)")
+        out.print(f"{lead}: {words}", style="bold green" if number == 0 else "green", soft_wrap=True)
 
 
 def _print_findings(out: Console, findings: Iterable[Finding]) -> None:
     for number, finding in enumerate(findings, start=1):
-        when = f" - {_WHEN[finding.bites]}" if finding.bites else ""
-        out.print(f"{number:>2}. {finding.rule}{when}")
-        out.print(_indented(finding.message))
+        when = f" ({_WHEN[finding.bites]})" if finding.bites else ""
+        out.print(f"{number:>2}. {finding.rule}{when}", soft_wrap=True)
+        out.print(indented(finding.message))
         if finding.missing:
-            out.print(_indented(f"not known: {', '.join(finding.missing)}"))
+            out.print(indented(f"not known: {', '.join(finding.missing)}"))
         if finding.under:
-            out.print(_indented(f"only a consequence of {finding.under}"))
-
-
-def _indented(text: str) -> str:
-    import textwrap
-
-    return textwrap.fill(plain(text), width=76, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+            out.print(indented(f"only a consequence of {finding.under}"))
 
 
 def _print_rewrites(out: Console, rewrites: Mapping[str, Known]) -> None:
@@ -177,38 +175,43 @@ def _print_rewrites(out: Console, rewrites: Mapping[str, Known]) -> None:
         return
     out.print("\nRewritten by the engine", style="bold")
     for name, known in rewrites.items():
-        out.print(_indented(f"{name}: asked {show(known.asked)}, becomes {show(known.value)}, by rule {known.rule}"))
+        out.print(indented(f"{name}: asked {show(known.asked)}, becomes {show(known.value)}, by rule {known.rule}"))
 
 
 def _print_not_judged(out: Console, result: CheckResult) -> None:
     if result.not_judged_flags:
         out.print("\nNot judged: no rule covers these flags yet", style="bold")
-        out.print(_indented(", ".join(result.not_judged_flags)))
+        out.print(indented(", ".join(result.not_judged_flags)))
     if result.not_judged_rules:
         out.print("\nNot judged after an earlier refusal", style="bold")
-        out.print(_indented(", ".join(f"{item.rule} (after {item.after})" for item in result.not_judged_rules)))
+        out.print(indented(", ".join(f"{item.rule} (after {item.after})" for item in result.not_judged_rules)))
     if result.doubts:
         out.print(f"\nNothing is known of the {' and the '.join(result.doubts)}.", style="bold")
 
 
 def _print_resolved(out: Console, result: CheckResult, fields: Iterable[str]) -> None:
-    shown = table([("setting", "left"), ("resolved", "left"), ("origin", "left")])
-    rows = 0
+    shown = table([("setting", "left"), ("resolved", "left")])
+    shown.columns[0].no_wrap = True
+    defaults = []
     for name in fields:
         known = result.values[name]
-        if known.value is None and known.origin is OriginKind.DEFAULT:
+        if known.origin is OriginKind.DEFAULT:
+            defaults.append(name)
             continue
-        origin = f"{known.origin.value} {known.rule}".strip()
-        shown.add_row(name, plain(show(known.value)), origin)
-        rows += 1
-    if rows:
+        shown.add_row(name, f"{plain(show(known.value))}  ({known.origin.value}{' ' + known.rule if known.rule else ''})")
+    if shown.row_count:
         out.print("\nResolved" + (", as far as the engine gets" if result.verdict is Answer.REFUSES else ""), style="bold")
         out.print(shown)
+    if defaults:
+        out.print(indented("at their default: " + ", ".join(defaults)))
 
 
 def _print_sources(out: Console, findings: Iterable[Finding]) -> None:
-    lines = {f"{finding.rule}: {source_text(source)}" for finding in findings for source in finding.sources}
+    lines: dict[str, list[str]] = {}
+    for finding in findings:
+        for source in finding.sources:
+            lines.setdefault(source_text(source), []).append(finding.rule)
     if lines:
         out.print("\nSources", style="bold")
-        for line in sorted(lines):
-            out.print(_indented(line))
+        for source, rules in lines.items():
+            out.print(indented(f"{source}: {', '.join(dict.fromkeys(rules))}"))

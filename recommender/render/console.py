@@ -38,3 +38,12 @@ def table(columns: Sequence[tuple[str, str]], title: str | None = None) -> Table
 def plain(text: str) -> str:
     """Text of a user's or a file's, without control characters."""
     return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+
+
+def indented(text: str) -> str:
+    """A paragraph four columns in, wrapped between words."""
+    import textwrap
+
+    return textwrap.fill(
+        plain(text), width=WIDTH - 4, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    )
