@@ -65,13 +65,13 @@ def any_matches(texts: Any, pattern: str) -> bool:
     return any(re.search(pattern, str(text)) is not None for text in texts or ())
 
 
-def all_texts(items: Any) -> bool:
-    """Whether a value is a list of nothing but texts.
+def all_a(items: Any, *kinds: str) -> bool:
+    """Whether a value is a list of nothing but values of these kinds.
 
-    >>> all_texts(("a", 1))
+    >>> all_a(("a", 1), "str")
     False
     """
-    return isinstance(items, tuple) and all(isinstance(item, str) for item in items)
+    return isinstance(items, (tuple, list)) and all(type(item).__name__ in kinds for item in items)
 
 
 def distinct(items: Any) -> bool:
@@ -194,7 +194,7 @@ def trailing_number(text: Any) -> int | None:
 FORMULAS: dict[str, Callable[..., Any]] = {
     "align_up_all": align_up_all,
     "aligned": aligned,
-    "all_texts": all_texts,
+    "all_a": all_a,
     "any_matches": any_matches,
     "before": before,
     "block_values": block_values,
