@@ -22,6 +22,7 @@ from recommender.terms import (
     CheckResult,
     Cure,
     Effect,
+    Explanation,
     Finding,
     Known,
     Unknown,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_CURES_IN_A_ROW = 6
 
-__all__ = ["check", "load_rulebook", "recommend"]
+__all__ = ["check", "explain", "load_rulebook", "recommend"]
 
 
 def check(
@@ -55,6 +56,35 @@ def check(
     session = open_session(book or load_rulebook(), sglang, root)
     device = profiles.find_gpu(gpu) if isinstance(gpu, str) else gpu
     return check_launch(session, session.read(argv, env), device, cures=cures)
+
+
+def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = None) -> Explanation:
+    """The law of a rule's id, else the laws behind an error message or a log, most specific first.
+
+    Raises:
+        UsageError: the release is not covered.
+    """
+    from recommender.accounts import account_of, editions_of, ids_like, law_named  # noqa: PLC0415  a check needs neither
+    from recommender.matching import trace  # noqa: PLC0415
+
+    rulebook = book or load_rulebook()
+    asked, judged = rulebook.covered(sglang)
+    edition = rulebook.edition(judged)
+    named = law_named(rulebook, subject.strip())
+    if named:
+        laws = (account_of(rulebook, editions_of(named, judged)[0], edition),)
+        return Explanation(laws=laws, sglang=asked, judged_as=judged, rulebook=rulebook.digest)
+    rules = [rule for editions in rulebook.rules.values() for rule in editions_of(editions, judged)]
+    traced = trace(subject, rules)
+    return Explanation(
+        laws=tuple(account_of(rulebook, match.rule, edition, match, subject) for match in traced.matches),
+        faint=tuple(rule.id for rule in traced.faint),
+        last_error=traced.last_error,
+        near=() if traced.matches else ids_like(rulebook, subject.strip()),
+        sglang=asked,
+        judged_as=judged,
+        rulebook=rulebook.digest,
+    )
 
 
 def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bool = True) -> CheckResult:
