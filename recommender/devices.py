@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -40,6 +40,7 @@ class Gpu:
     aliases: tuple[str, ...] = ()
     family: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
+    origin_of: Callable[[str], str] = field(default=str, repr=False, compare=False)
 
 
 def _gpu_facts(stated: Mapping[str, Value], where: str) -> Facts:
@@ -55,6 +56,21 @@ def _gpu_facts(stated: Mapping[str, Value], where: str) -> Facts:
 
     facts = Facts(work)
     return facts
+
+
+def _origin(stated: Mapping[str, Value], sources: Mapping[str, str], place: str) -> Callable[[str], str]:
+    """Where the value of a device's fact comes from: a word, then after a colon the place; it follows `_gpu_facts`."""
+
+    def origin(name: str) -> str:
+        scope, _, short = name.partition(".")
+        if scope == "gpu" and short in stated:
+            return sources.get(short, place)
+        spec = book().spec(name)
+        if spec.derive:
+            return f"derived: {spec.derive}"
+        return "nobody: states it" if spec.absent is MISSING else "default: the engine's own"
+
+    return origin
 
 
 def _gpu(stem: str, document: Mapping[str, Any], count: int | None = None) -> Gpu:
@@ -73,6 +89,7 @@ def _gpu(stem: str, document: Mapping[str, Any], count: int | None = None) -> Gp
         aliases=names,
         family=str(document.get("family", "")),
         sources=document.get("source", {}),
+        origin_of=_origin(stated, document.get("source", {}), f"profile: {where}"),
     )
 
 
@@ -162,7 +179,8 @@ def _known_or(name: str, count: int, stated: Mapping[str, Value]) -> Gpu:
         return replace(_gpu(stem, profile_of("gpus", stem), count), name=name)
     except KeyError:
         facts = {"id": None, "name": name, "count": count, **stated}
-        return Gpu(id=None, name=name, facts=_gpu_facts(facts, name), count=count)
+        origin = _origin(facts, {}, "machine: as its tools print it")
+        return Gpu(id=None, name=name, facts=_gpu_facts(facts, name), count=count, origin_of=origin)
 
 
 def _detect_nvidia() -> Gpu | None:

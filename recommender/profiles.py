@@ -11,7 +11,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -82,6 +82,9 @@ class Model:
     architecture: str = ""
     architecture_known: bool = False
     stated: Mapping[str, Value] = field(default_factory=dict)
+    algorithm: str = ""
+    targets: tuple[str, ...] = ()
+    origin_of: Callable[[str], str] = field(default=str, repr=False, compare=False)
 
 
 def _merged(defaults: Mapping[str, Any], config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -103,7 +106,10 @@ class _Checkpoint:
     quant_where: str
     config: Mapping[str, Any]
     quant: Mapping[str, Any]
+    given: Mapping[str, Any]
     stated: tuple[Mapping[str, Value], ...]
+    stated_in: tuple[str, ...]
+    sources: Mapping[str, str]
     architecture_known: bool
     partial: bool
 
@@ -138,6 +144,27 @@ class _Checkpoint:
             answer = None
         return answer
 
+    def origin(self, name: str, facts: Facts) -> str:
+        """Where the value of a fact comes from: a word, then after a colon the place; it follows `work`."""
+        spec = book().spec(name)
+        short = name.partition(".")[2]
+        for place, source in zip(self.stated_in, self.stated, strict=True):
+            if short in source:
+                return self.sources.get(short, place) if source is self.stated[0] else place
+        if spec.objects:
+            return "config.json: its objects"
+        for file, path in spec.keys:
+            value, shown = self._at(file, path, facts)
+            if value is not MISSING and value is not None:
+                if file in ("", "text") and step(self.given, tuple(shown.split("."))) is MISSING:
+                    return f"class: the default of {shown}"
+                return f"{'config.json' if file in ('', 'text') else f'{file}.json'}: {shown}"
+        if spec.derive:
+            return f"derived: {spec.derive}"
+        if facts[name] is UNKNOWN:
+            return f"absent: {', '.join('.'.join(path) for _, path in spec.keys)}" if spec.keys else "nobody: states it"
+        return "default: the architecture says nothing" if spec.home else "default: the engine's own"
+
     def _at(self, file: str, path: tuple[str, ...], facts: Facts) -> tuple[Any, str]:
         if file == "text":
             subconfig = facts[SUBCONFIG]
@@ -163,13 +190,21 @@ def _checkpoint(
     architecture = _single("architectures", first)
     kind = _single("config_classes", config.get("model_type")) or {}
     partial = bool(profile.get("partial"))
+    sources = profile.get("source")
+    cited = f"profile: {sources if isinstance(sources, str) else where}" if profile else "folder: what lies in it"
+    told = [(cited, stated)]
+    told += _stated_by(architecture, f"profiles/architectures/{first}.yaml")
+    told += _class_facts(kind)
     defaults = _merged(_class_defaults(kind), (architecture or {}).get("config_defaults", {}))
     source = _Checkpoint(
         where=where,
         quant_where=where if origin == "profile" else where.replace("config.json", "hf_quant_config.json"),
         config=config if partial else _merged(defaults, config),
         quant=quant,
-        stated=(stated, *_stated_by(architecture, f"profiles/architectures/{first}.yaml"), *_class_facts(kind)),
+        given=config,
+        stated=tuple(facts for _, facts in told),
+        stated_in=tuple(place for place, _ in told),
+        sources=sources if isinstance(sources, Mapping) else {},
         architecture_known=architecture is not None,
         partial=partial,
     )
@@ -187,6 +222,9 @@ def _checkpoint(
         architecture=first if isinstance(first, str) else "",
         architecture_known=architecture is not None,
         stated=stated,
+        algorithm=str(profile.get("algorithm", "")),
+        targets=tuple(profile.get("targets", ())),
+        origin_of=lambda fact: source.origin(fact, facts),
     )
 
 
@@ -196,12 +234,13 @@ def _single(folder: str, name: Any) -> Mapping[str, Any] | None:
     return documents[0] if documents and isinstance(documents[0], dict) else None
 
 
-def _stated_by(document: Mapping[str, Any] | None, where: str) -> Iterable[Mapping[str, Value]]:
+def _stated_by(document: Mapping[str, Any] | None, where: str) -> Iterable[tuple[str, Mapping[str, Value]]]:
     if document and document.get("facts"):
-        yield stated_facts(document, "model", where)
+        kind = "architecture" if "/architectures/" in where else "class"
+        yield f"{kind}: {where}", stated_facts(document, "model", where)
 
 
-def _class_facts(kind: Mapping[str, Any]) -> Iterable[Mapping[str, Value]]:
+def _class_facts(kind: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Value]]]:
     """What a configuration class, or the class of one of its parts, works out from its keys."""
     yield from _stated_by(kind, f"profiles/config_classes/{kind.get('model_type')}.yaml")
     for name in kind.get("parts", {}).values():

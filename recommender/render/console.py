@@ -47,3 +47,14 @@ def indented(text: str) -> str:
     return textwrap.fill(
         plain(text), width=WIDTH - 4, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
+
+
+def stacked(name: str, words: str, width: int = 60) -> str:
+    """A table's cell of a name, and below it a sentence two columns in."""
+    import textwrap  # noqa: PLC0415  most commands print no such table
+
+    margin = "  "
+    below = textwrap.fill(
+        plain(words), width=width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
+    )
+    return f"{name}\n{below}"
