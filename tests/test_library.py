@@ -1,0 +1,107 @@
+"""Files that are damaged, foreign or hostile cost a clear line or some time, never a wrong answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recommender import library
+from recommender.errors import RulebookError
+from recommender.library import Library, encode, load_from, parse_yaml, read_files
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny data root with a cache folder of its own."""
+    (tmp_path / "constraints").mkdir()
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "constraints" / "a.yaml").write_text("x: 1\n---\ny: off\n")
+    (tmp_path / "profiles" / "b.json").write_text('{"z": [1, 2]}')
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def derived(_: Library) -> dict[str, list[int]]:
+    return {"worked out": [42]}
+
+
+def cached(root: Path) -> Path:
+    return next((root / "cache" / "recommender").iterdir())
+
+
+def test_files_are_read_and_kept(root: Path) -> None:
+    first = load_from(root, derived)
+    second = load_from(root, derived)
+    assert dict(first.documents) == dict(second.documents) == {
+        "constraints/a.yaml": [{"x": 1}, {"y": "off"}], "profiles/b.json": [{"z": [1, 2]}]
+    }  # fmt: skip
+    assert first.digest == second.digest
+    assert second.derived["worked out"] == [42]
+    assert [stem for stem, _ in second.folder("constraints")] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"null\n", b"[]\n{}", b'{"format": "other"}\n', b"\x00" * 100, b'{"format":"recommender-library-5","fingerprint":1}\n'],
+)
+def test_a_damaged_cache_is_rebuilt(root: Path, damage: bytes) -> None:
+    expected = dict(load_from(root, derived).documents)
+    cached(root).write_bytes(damage)
+    assert dict(load_from(root, derived).documents) == expected
+
+
+def test_a_flipped_byte_and_a_cut_end_are_noticed(root: Path) -> None:
+    expected = dict(load_from(root, derived).documents)
+    content = cached(root).read_bytes()
+    for changed in (content[:-3], content.replace(b'"x":1', b'"x":2')):
+        cached(root).write_bytes(changed)
+        assert dict(load_from(root, derived).documents) == expected
+
+
+def test_a_changed_file_is_seen(root: Path) -> None:
+    before = load_from(root, derived)
+    (root / "constraints" / "a.yaml").write_text("x: 12345\n")
+    after = load_from(root, derived)
+    assert after.documents["constraints/a.yaml"] == [{"x": 12345}]
+    assert before.digest != after.digest
+
+
+def test_an_unwritable_cache_is_no_trouble(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert load_from(root, derived).documents["constraints/a.yaml"]
+
+
+def test_the_shipped_form_needs_no_cache(root: Path) -> None:
+    read = read_files(root)
+    (root / library.COMPILED).write_bytes(encode(read, derived(read), library.SHIPPED))
+    shipped = load_from(root)
+    assert dict(shipped.documents) == dict(read.documents)
+    assert shipped.derived["worked out"] == [42]
+    (root / library.COMPILED).write_bytes(b"broken")
+    assert dict(load_from(root).documents) == dict(read.documents)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("a: 1\na: 2", "twice"), ("a: [1", "x.yaml:"), ("a: !!python/object:os.system x", "x.yaml"), ("a: &b [*b]", "x.yaml"), ("\t- 1", "x.yaml")],
+)
+def test_broken_yaml_names_its_place(text: str, word: str) -> None:
+    try:
+        parse_yaml(text, "x.yaml")
+    except RulebookError as error:
+        assert word in str(error)
+        assert "x.yaml" in str(error)
+    else:
+        assert "&b" in text  # a recursive alias parses; nothing here follows it
+
+
+def test_yaml_words_stay_words() -> None:
+    assert parse_yaml("{a: off, b: yes, c: true, d: 2026-11-30, e: null, f: '1'}", "x") == [
+        {"a": "off", "b": "yes", "c": True, "d": "2026-11-30", "e": None, "f": "1"}
+    ]
+
+
+def test_missing_files_are_said(tmp_path: Path) -> None:
+    with pytest.raises(RulebookError, match="no constraints"):
+        load_from(tmp_path)
