@@ -25,6 +25,7 @@ from recommender.terms import (
     Explanation,
     Finding,
     Known,
+    Settings,
     Unknown,
     Value,
     Verdict,
@@ -65,7 +66,7 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
         UsageError: the release is not covered.
     """
     from recommender.accounts import account_of, editions_of, ids_like, law_named  # noqa: PLC0415  a check needs neither
-    from recommender.matching import trace  # noqa: PLC0415
+    from recommender.matching import akin, trace  # noqa: PLC0415
 
     rulebook = book or load_rulebook()
     asked, judged = rulebook.covered(sglang)
@@ -81,6 +82,7 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
         faint=tuple(rule.id for rule in traced.faint),
         last_error=traced.last_error,
         near=() if traced.matches else ids_like(rulebook, subject.strip()),
+        akin=() if traced.matches else akin(subject, rules),
         sglang=asked,
         judged_as=judged,
         rulebook=rulebook.digest,
@@ -151,7 +153,7 @@ def answer_of(findings: Sequence[Finding]) -> Answer:
     return Answer.UNKNOWN if early else Answer.ACCEPTS
 
 
-class _Lazy(Mapping[str, Known]):
+class Values(Settings):
     """Settings with their origins, each made when it is read: a batch reads a few of several hundred."""
 
     __slots__ = ("_walk",)
@@ -162,6 +164,11 @@ class _Lazy(Mapping[str, Known]):
     def __getitem__(self, name: str) -> Known:
         return self._walk.known(name)
 
+    @property
+    def plain(self) -> Mapping[str, Value]:
+        """The values without their origins."""
+        return self._walk.values
+
     def __iter__(self):  # type: ignore[no-untyped-def]
         return iter(self._walk.values)
 
@@ -169,8 +176,8 @@ class _Lazy(Mapping[str, Known]):
         return len(self._walk.values)
 
 
-def _values(result: Walk) -> Mapping[str, Known]:
-    return _Lazy(result)
+def _values(result: Walk) -> Values:
+    return Values(result)
 
 
 def _doubts(session: Session, launch: Launch, gpu: Gpu | None) -> tuple[str, ...]:

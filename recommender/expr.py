@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol
 
 from recommender import formulas
@@ -273,15 +273,23 @@ class _Compiler:
             pairs = list(zip([node.left, *node.comparators], node.ops, node.comparators, strict=False))
             single = [ast.copy_location(ast.Compare(left=a, ops=[op], comparators=[b]), a) for a, op, b in pairs]
             return self._boolop(ast.copy_location(ast.BoolOp(op=ast.And(), values=list(single)), node), depth)
-        left, right = self.compile(node.left, depth), self.compile(node.comparators[0], depth)
-        kind = type(node.ops[0])
         comparator = node.comparators[0]
+        kind = type(node.ops[0])
+        left, right = self.compile(node.left, depth), self.compile(comparator, depth)
+        name = self._setting(node.left)
         if kind in (ast.Is, ast.IsNot) and not (isinstance(comparator, ast.Constant) and comparator.value is None):
             raise self.fail("`is` compares with None only; write ==", node)
         if kind in (ast.Eq, ast.NotEq, ast.Is, ast.IsNot):
             wanted = kind in (ast.Eq, ast.Is)
 
-            literal = _literal(comparator)
+            literal = self._literal(comparator)
+            if literal is not _NOT_LITERAL and name is not None:
+
+                def setting_equals(scope: Any) -> Value:
+                    a = scope.values[name]
+                    return UNKNOWN if a is UNKNOWN else (a == literal) is wanted
+
+                return setting_equals
             if literal is not _NOT_LITERAL:
 
                 def equals_literal(scope: Any) -> Value:
@@ -302,7 +310,14 @@ class _Compiler:
         if kind in (ast.In, ast.NotIn):
             wanted = kind is ast.In
 
-            literal = _literal(comparator)
+            literal = self._literal(comparator)
+            if isinstance(literal, tuple) and name is not None:
+
+                def setting_among(scope: Any) -> Value:
+                    a = scope.values[name]
+                    return UNKNOWN if a is UNKNOWN else (a in literal) is wanted
+
+                return setting_among
             if isinstance(literal, tuple):
 
                 def among_literals(scope: Any) -> Value:
@@ -332,6 +347,17 @@ class _Compiler:
 
         return ordering
 
+    def _setting(self, node: ast.expr) -> str | None:
+        """The setting that a node is, when it is one."""
+        return node.id if isinstance(node, ast.Name) and self.vocabulary.is_setting(node.id) else None
+
+    def _literal(self, node: ast.expr) -> Any:
+        """The value of a literal, a tuple of literals or a group, else a mark."""
+        if isinstance(node, ast.Name) and not self.vocabulary.is_setting(node.id) and not self.vocabulary.is_fact(node.id):
+            group = self.vocabulary.group(node.id)
+            return _NOT_LITERAL if group is None else group
+        return _literal(node)
+
     def _ifexp(self, node: ast.IfExp, depth: int) -> Evaluate:
         test = self.compile(node.test, depth)
         body, otherwise = self.compile(node.body, depth), self.compile(node.orelse, depth)
@@ -356,6 +382,14 @@ class _Compiler:
             near = get_close_matches(name, function_names(), n=1)
             raise self.fail(f"unknown function {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""), node)
         parts = tuple(self.compile(argument, depth) for argument in node.args)
+        setting = self._setting(node.args[0]) if name == "unset" and len(node.args) == 1 else None
+        if setting is not None:
+
+            def is_unset(scope: Any) -> Value:
+                a = scope.values[setting]
+                return UNKNOWN if a is UNKNOWN else a is None
+
+            return is_unset
         none_safe = name in _NONE_SAFE or name in formulas.FORMULAS
 
         def call(scope: Any) -> Value:
@@ -414,66 +448,110 @@ def compile_expression(text: str, vocabulary: Vocabulary) -> Expression:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition as a whole, and split: `of_facts` reads no setting, so one answer serves a question; `rest` does.
+    """A condition, compiled conjunct by conjunct when a part is first asked for.
 
-    Either part is None when the condition has no such conjunct. `parts` are the conjuncts.
+    `of_facts` reads no setting, so one answer serves a question; `rest` does. Either is None when there is no such conjunct.
     """
 
-    whole: Expression
-    of_facts: Evaluate | None
-    rest: Evaluate | None
-    parts: tuple[Expression, ...]
+    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+        node = _parse(text)
+        conjunction = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
+        nodes = node.values if isinstance(node, ast.BoolOp) and conjunction else [node]
+        self._text = " ".join(text.split())
+        self._vocabulary = vocabulary
+        self._split: tuple[list[ast.expr], list[ast.expr]] = ([], [])
+        for part in nodes:
+            self._split[_reads_settings(part, vocabulary)].append(part)
+
+    def _compile(self, node: ast.expr) -> Expression:
+        compiler = _Compiler(self._text, self._vocabulary)
+        evaluate = compiler.compile(node)
+        return Expression(
+            text=self._text,
+            evaluate=evaluate,
+            settings=frozenset(compiler.settings),
+            facts=frozenset(compiler.facts),
+            asks=frozenset(compiler.asks),
+        )
+
+    @cached_property
+    def _fixed(self) -> tuple[Expression, ...]:
+        return tuple(map(self._compile, self._split[False]))
+
+    @cached_property
+    def _open(self) -> tuple[Expression, ...]:
+        return tuple(map(self._compile, self._split[True]))
+
+    @cached_property
+    def of_facts(self) -> Evaluate | None:
+        """The conjuncts over facts alone."""
+        return _conjunction(tuple(part.evaluate for part in self._fixed)) if self._fixed else None
+
+    @cached_property
+    def rest(self) -> Evaluate | None:
+        """The conjuncts that read settings."""
+        return _conjunction(tuple(part.evaluate for part in self._open)) if self._open else None
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The conjuncts."""
+        return (*self._fixed, *self._open)
+
+    @cached_property
+    def whole(self) -> Expression:
+        """The condition as one expression."""
+        return Expression(
+            text=self._text,
+            evaluate=_conjunction(tuple(part.evaluate for part in self.parts)),
+            settings=frozenset[str]().union(*(part.settings for part in self.parts)),
+            facts=frozenset[str]().union(*(part.facts for part in self.parts)),
+            asks=frozenset[str]().union(*(part.asks for part in self.parts)),
+        )
+
+
+def _reads_settings(node: ast.expr, vocabulary: Vocabulary) -> bool:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            if vocabulary.is_setting(inner.id):
+                return True
+            definition = vocabulary.definition(inner.id)
+            if definition is not None and not definition.facts_only:
+                return True
+    return False
 
 
 def compile_condition(text: str, vocabulary: Vocabulary) -> Condition:
-    """Compile a condition conjunct by conjunct.
+    """A condition whose conjuncts compile when they are needed.
 
     Raises:
-        ExpressionError: as `compile_expression`.
+        ExpressionError: the text is no expression; what a conjunct does wrong is raised when it is compiled.
     """
-    node = _parse(text)
-    conjunction = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
-    nodes = node.values if isinstance(node, ast.BoolOp) and conjunction else [node]
-    flat = " ".join(text.split())
-    parts = []
-    for part in nodes:
-        compiler = _Compiler(flat, vocabulary)
-        evaluate = compiler.compile(part)
-        parts.append(
-            Expression(
-                text=flat,
-                evaluate=evaluate,
-                settings=frozenset(compiler.settings),
-                facts=frozenset(compiler.facts),
-                asks=frozenset(compiler.asks),
-            )
-        )
-    fixed = tuple(part.evaluate for part in parts if part.facts_only)
-    open_ = tuple(part.evaluate for part in parts if not part.facts_only)
-    whole = Expression(
-        text=flat,
-        evaluate=_conjunction(tuple(part.evaluate for part in parts)),
-        settings=frozenset[str]().union(*(part.settings for part in parts)),
-        facts=frozenset[str]().union(*(part.facts for part in parts)),
-        asks=frozenset[str]().union(*(part.asks for part in parts)),
-    )
-    return Condition(
-        whole=whole,
-        of_facts=_conjunction(fixed) if fixed else None,
-        rest=_conjunction(open_) if open_ else None,
-        parts=tuple(parts),
-    )
+    return Condition(text, vocabulary)
 
 
 def _conjunction(parts: tuple[Evaluate, ...]) -> Evaluate:
     if len(parts) == 1:
         return parts[0]
+    first, others = parts[0], parts[1:]
+    if len(parts) == 2:
+        second = parts[1]
+
+        def both(scope: Any) -> Value:
+            one = first(scope)
+            if one is not UNKNOWN and not one:
+                return one
+            two = second(scope)
+            return UNKNOWN if one is UNKNOWN and (two is UNKNOWN or two) else two
+
+        return both
 
     def conjunction(scope: Any) -> Value:
-        unknown, value = False, True
-        for part in parts:
+        value = first(scope)
+        unknown = value is UNKNOWN
+        if not unknown and not value:
+            return value
+        for part in others:
             value = part(scope)
             if value is UNKNOWN:
                 unknown = True

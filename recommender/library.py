@@ -20,7 +20,7 @@ from typing import Any
 
 from recommender.errors import RulebookError
 
-FORMAT = "recommender-library-4"
+FORMAT = "recommender-library-5"
 COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
 SHIPPED = "shipped"
@@ -109,7 +109,8 @@ def _files(root: Path) -> list[tuple[str, os.stat_result]]:
 
 
 def _fingerprint(files: list[tuple[str, os.stat_result]]) -> str:
-    text = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in files)
+    code = [(path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py"))]  # what was derived, and how
+    text = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in [*files, *code])
     return hashlib.sha256(f"{FORMAT}\n{text}".encode()).hexdigest()
 
 

@@ -7,7 +7,9 @@ where that literal text stands.
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -543,3 +545,34 @@ def last_error(text: Text) -> str:
         if head is not None:
             return " ".join(line[head.start :].split())[:LONGEST_PASSAGE]
     return ""
+
+
+_AKIN_WORD = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
+LONGEST_QUESTION = 2000
+LEAST_SHARE = 0.5
+LEAST_WEIGHT = 12.0
+
+
+def _vocabulary(text: str) -> frozenset[str]:
+    """The words of a text, identifiers whole and in parts."""
+    whole = set(_AKIN_WORD.findall(text.lower().replace("-", "_")))
+    return frozenset(word for word in whole.union(*(word.split("_") for word in whole)) if len(word) > 2)
+
+
+def akin(question: str, rules: Iterable[Rule]) -> tuple[str, ...]:
+    """The laws that share most of a short text's rare words, for a message that was quoted from memory; often none."""
+    if len(question) > LONGEST_QUESTION:
+        return ()
+    asked = _vocabulary(question)
+    shared = {
+        rule.id: asked & _vocabulary(f"{rule.id} {rule.statement} {rule.message} {rule.engine_error}") for rule in rules
+    }
+    counts = Counter(word for words in shared.values() for word in words)
+    rarity = {word: math.log(len(shared) / counts.get(word, 1)) for word in asked}
+    total = sum(rarity.values())
+    weights = {name: sum(rarity[word] for word in words) for name, words in shared.items()}
+    best = max(weights.values(), default=0.0)
+    if best < LEAST_WEIGHT or best < LEAST_SHARE * total:
+        return ()
+    ranked = sorted(weights, key=lambda name: (-weights[name], name))
+    return tuple(name for name in ranked[:3] if weights[name] >= 0.9 * best)

@@ -135,18 +135,20 @@ def walk(
     tainted: dict[str, str] = dict(suspects or {})
     unreached: dict[str, str] = dict(tainted)
     enabled = enabled_steps(plan, asked)
-    steps, gated = plan.steps, plan.gated
-    position = enabled.find(1)
-    while position >= 0:
-        step = steps[position]
-        position = enabled.find(1, position + 1)
+    steps, gated, decided = plan.steps, plan.gated, facts.decided
+    if len(decided) < len(steps):
+        decided.extend(bytes(len(steps) - len(decided)))
+    here = -1
+    while (here := enabled.find(1, here + 1)) >= 0:
+        if decided[here] == SILENT:
+            continue
+        step = steps[here]
         if step.rule.sets:
             if not write(step, scope, result.wrote):
                 continue
             for name, _ in step.writes:
                 for opened in gated.get(name, ()):
                     enabled[opened] = 1
-            position = enabled.find(1, step.position + 1)
             if tainted:
                 cause = _first(step.reads, tainted)
                 for name, _ in step.writes:

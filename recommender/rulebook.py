@@ -13,7 +13,7 @@ from typing import Any
 from recommender import library as libraries
 from recommender.catalogue import Catalogue, CommandLine, load_catalogue
 from recommender.errors import ExpressionError, RulebookError, UsageError
-from recommender.expr import Expression, compile_choice, compile_expression, compile_template, compile_value, function_names
+from recommender.expr import UNDECIDED, Expression, compile_choice, compile_expression, compile_template, compile_value, function_names
 from recommender.laws import Plan, Rule, Step
 from recommender.library import Documents, Library
 from recommender.terms import UNKNOWN, Bites, Effect, Value
@@ -93,11 +93,15 @@ def make_rule(document: Mapping[str, Any], path: str, text: Callable[[], Mapping
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One function of the engine's resolution, or a part of one. `order` lists its writing rules; a refusing phase has none."""
+    """One function of the engine's resolution, or a part of one. `order` lists its writing rules; a refusing phase has none.
+
+    `checks` says in which order the rules of a refusing phase stand, as far as that matters; the others follow by name.
+    """
 
     id: str
     engine: str
     order: tuple[str, ...] | None
+    checks: tuple[str, ...]
     since: str | None
     until: str | None
 
@@ -253,11 +257,13 @@ class Rulebook:
             self._editions[release] = self._compile(release)
         return self._editions[release]
 
-    def words(self, release: str) -> _Words:
-        """The closed vocabulary of a release."""
+    def _vocabulary(self) -> dict[str, Any]:
+        """Facts, groups and definitions as plain values.
+
+        Raises:
+            RulebookError: a definition stands twice, or has neither `is` nor `choose`.
+        """
         facts = self.library.one("profiles/facts.yaml")
-        names = set(facts)
-        names |= {f"draft.{name[6:]}" for name in facts if name.startswith("model.")}
         definitions: dict[str, tuple[str, Any]] = {}
         for path in self.library.folders.get(f"{ENGINE}/definitions", ()):
             for document in self.library.documents[path]:
@@ -266,9 +272,16 @@ class Rulebook:
                         raise RulebookError(f"{path}: {name}: also defined in {definitions[name][0]}")
                     if not isinstance(entry, Mapping) or ("is" in entry) == ("choose" in entry):
                         raise RulebookError(f"{path}: {name}: give `is` or `choose`")
-                    definitions[name] = (path, entry)
-        groups = {name: _frozen(values) for name, values in (self.settings.get("groups") or {}).items()}
-        return _Words(settings={}, facts=frozenset(names), groups=groups, texts=definitions)
+                    kept = {key: entry[key] for key in ("is", "choose") if key in entry}
+                    definitions[name] = (path, kept)
+        names = [*facts, *(f"draft.{name[6:]}" for name in facts if name.startswith("model."))]
+        return {"facts": names, "groups": self.settings.get("groups") or {}, "definitions": definitions}
+
+    def words(self, stored: Mapping[str, Any] | None = None) -> _Words:
+        """The closed vocabulary, without the settings, which differ by release."""
+        given = stored or self._vocabulary()
+        groups = {name: _frozen(values) for name, values in given["groups"].items()}
+        return _Words(settings={}, facts=frozenset(given["facts"]), groups=groups, texts=given["definitions"])
 
     def phases(self, release: str) -> tuple[Phase, ...]:
         """The engine's phases in their order, as they stand in one release."""
@@ -287,6 +300,7 @@ class Rulebook:
                             id=entry["id"],
                             engine=str(entry.get("engine", "")),
                             order=None if order is None else tuple(order),
+                            checks=tuple(entry.get("checks") or ()),
                             since=entry.get("since"),
                             until=entry.get("until"),
                         )
@@ -310,10 +324,10 @@ class Rulebook:
         return rules
 
     def _compile(self, release: str) -> Edition:
-        words = self.words(release)
         rules = self.rules_of(release)
         stored = self.library.derived.get(f"plan {release}")
         outline = stored[0] if stored else self.outline(release)
+        words = self.words(outline["words"])
         defaults = {name: _frozen(value) for name, value in outline["defaults"].items()}
         words.settings = defaults
         steps = tuple(
@@ -330,12 +344,14 @@ class Rulebook:
         Raises:
             RulebookError: a rule, a phase or a definition does not fit the others.
         """
-        words = self.words(release)
+        vocabulary = self._vocabulary()
+        words = self.words(vocabulary)
         words.settings = self.defaults(release)
         rules = self.rules_of(release)
         steps = list(_steps(rules, self.phases(release), words))
         touched = frozenset[str]().union(*(step.reads | step.targets | step.asks for step in steps))
         return {
+            "words": vocabulary,
             "defaults": dict(words.settings),
             "touched": sorted(touched),
             "steps": [[step.rule.id, step.phase, list(gate)] for step, gate in zip(steps, _gates(steps, words.settings), strict=True)],
@@ -412,7 +428,8 @@ def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) 
     for number, phase in enumerate(phases):
         order: list[Rule] = []
         if phase.order is None:
-            order = judging.get(phase.id, [])
+            places = {name: place for place, name in enumerate(phase.checks)}
+            order = sorted(judging.get(phase.id, []), key=lambda rule: places.get(rule.id, len(places)))
         else:
             if phase.id in judging:
                 judge = judging[phase.id][0]
@@ -441,31 +458,32 @@ class _NoFacts(dict[str, Value]):
 
 
 def _gates(steps: Sequence[Step], defaults: Mapping[str, Value]) -> list[tuple[str, ...]]:
-    """For each step the settings one of which must leave its default before the step can matter.
+    """For each step a minimal set of settings one of which must leave its default before the step can matter.
 
-    A conjunct over one setting that is false at the default makes that setting the gate; of several the rarest. Else, when the
-    whole condition is false while every setting stands at its default and no fact is known, all that it reads.
+    While all of them stand at their default, the step's condition is false whatever the other settings and the facts are. The
+    settings that most rules read are dropped from the set first, so that what remains is rarely written. Empty: no such set.
     """
-    scope: Any = _Bare(values=defaults, facts=_NoFacts(), asked={})
-    singles: list[list[str]] = []
-    counts: dict[str, int] = {}
+    popularity: dict[str, int] = {}
     for step in steps:
-        found = []
-        for part in step.condition.parts:
-            names = part.settings | part.asks
-            if len(names) == 1 and not part.facts and _is_false(part.evaluate(scope)):
-                found.extend(names)
-        singles.append(found)
-        for name in set(found):
-            counts[name] = counts.get(name, 0) + 1
+        for name in step.when.settings | step.when.asks:
+            popularity[name] = popularity.get(name, 0) + 1
     gates: list[tuple[str, ...]] = []
-    for step, found in zip(steps, singles, strict=True):
-        if found:
-            gates.append((min(found, key=lambda name: (counts[name], name)),))
-        elif _is_false(step.when.evaluate(scope)):
-            gates.append(tuple(sorted(step.when.settings | step.when.asks)))
-        else:
+    for step in steps:
+        names = sorted(step.when.settings | step.when.asks, key=lambda name: (-popularity[name], name))
+        values, asked = {name: defaults[name] for name in names}, dict[str, Value]()
+        scope: Any = _Bare(values=values, facts=_NoFacts(), asked=asked)
+        if not _is_false(step.when.evaluate(scope)):
             gates.append(())
+            continue
+        kept = list(names)
+        for name in names:
+            values[name], asked[name] = UNKNOWN, UNDECIDED
+            if _is_false(step.when.evaluate(scope)):
+                kept.remove(name)
+            else:
+                values[name] = defaults[name]
+                del asked[name]
+        gates.append(tuple(sorted(kept)))
     return gates
 
 

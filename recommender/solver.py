@@ -113,14 +113,14 @@ def encode(question: Question) -> Encoded:
     judged = (Effect.REJECTS, Effect.DEGRADES)
     for step in _within_reach(plan, asked):
         if step.rule.sets:
-            if _never(step, abstract, searched, wrote, partial(_applies, step, abstract)):
+            if _never(step, abstract, searched, wrote, plan.defaults, partial(_applies, step, abstract)):
                 continue
             if write(step, abstract, wrote):
                 active.append(step)
         elif step.rule.effect in judged and question.counts(step.rule.id):
             verdict = verdict_of(step, abstract)
             if verdict is Verdict.UNKNOWN:
-                if not _never(step, abstract, searched, wrote, partial(_strikes, step, abstract)):
+                if not _never(step, abstract, searched, wrote, plan.defaults, partial(_strikes, step, abstract)):
                     open_steps.append((step, len(active)))
             elif verdict is Verdict.BREAKS and _is_hard(step, question.strict):
                 hopeless.append(step)
@@ -168,11 +168,16 @@ def _within_reach(plan: Plan, asked: Iterable[str]) -> Iterator[Step]:
 
 
 def _never(
-    step: Step, scope: Scope, searched: Mapping[str, Variable], wrote: Mapping[str, str], test: Callable[[], bool]
+    step: Step,
+    scope: Scope,
+    searched: Mapping[str, Variable],
+    wrote: Mapping[str, str],
+    defaults: Mapping[str, Value],
+    test: Callable[[], bool],
 ) -> bool:
     """Whether one of the searched settings that a step reads, as it was asked, makes a test fail with every value it may take."""
     return any(
-        not _sometimes(scope, name, searched[name].domain, test)
+        not _sometimes(scope, name, [defaults[name] if value is None else value for value in searched[name].domain], test)
         for name in step.reads & searched.keys()
         if name not in wrote
     )
@@ -204,7 +209,8 @@ def _condition(name: str, condition: Expression, base: Mapping[str, Value], ques
     values = {item: base[item] for item in condition.settings}
 
     def judge(*assigned: Value) -> Verdict:
-        here = {**values, **{key: _plain_value(value) for key, value in zip(scope, assigned, strict=True)}}
+        chosen = {key: value for key, value in zip(scope, assigned, strict=True) if value is not _UNSET}
+        here = {**values, **chosen}
         met = condition.evaluate(Scope(values=here, facts=question.facts, asked=here))
         return Verdict.UNKNOWN if met is UNKNOWN else Verdict.HOLDS if met else Verdict.BREAKS
 
@@ -248,11 +254,10 @@ def _constraint(
         asked = dict(given)
         here = Scope(values=dict(values), facts=facts, asked=asked)
         for key, value in zip(scope, assigned, strict=True):
-            plain = _plain_value(value)
-            if plain is not None:
-                asked[key] = plain
-            if key in values:
-                here.values[key] = plain
+            if value is not _UNSET:
+                asked[key] = value
+                if key in values:
+                    here.values[key] = value
         for key, expression in follows:
             asked[key] = here.values[key] = expression.evaluate(here)
         for item in chosen:

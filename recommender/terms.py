@@ -84,6 +84,15 @@ class Known:
     asked: Value = None
 
 
+class Settings(Mapping[str, Known]):
+    """Every setting of a launch with its origin."""
+
+    @property
+    def plain(self) -> Mapping[str, Value]:
+        """The values without their origins."""
+        return {name: self[name].value for name in self}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cure:
     """A verified change of a launch: `changes` maps settings to new values (None unsets), `flags` spells them."""
@@ -139,7 +148,7 @@ class CheckResult:
 
     verdict: Answer
     findings: tuple[Finding, ...]
-    values: Mapping[str, Known]
+    values: Settings
     not_judged_rules: tuple[NotJudged, ...] = ()
     not_judged_flags: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -222,13 +231,14 @@ class Explanation:
     """The laws behind a text, most specific first.
 
     `faint` are laws that raise such a message at places which the text does not show; `last_error` is the last error
-    that the text names; `near` are ids that look like a word which is none.
+    that the text names; `near` are ids that look like a word which is none, `akin` laws that speak of the same things.
     """
 
     laws: tuple[LawAccount, ...]
     faint: tuple[str, ...] = ()
     last_error: str = ""
     near: tuple[str, ...] = ()
+    akin: tuple[str, ...] = ()
     sglang: str = ""
     judged_as: str = ""
     rulebook: str = ""

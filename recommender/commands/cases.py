@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +33,8 @@ def run_cases(*, cases: Path, root: Path | None, sglang: str | None, gpu: str | 
         raise UsageError(f"--cases: {cases}: {error.strerror}") from None
     base = root or (Path.cwd() if str(cases) == "-" else cases.parent)
     answer = answerer(base, sglang, gpu)
+    gc.freeze()
+    gc.enable()
     failed = 0
     with stream:
         for line in _progress(stream, cases):
@@ -81,12 +84,12 @@ def answerer(base: Path, sglang: str | None = None, gpu: str | None = None) -> C
 def case_json(result: CheckResult, session: Session) -> dict[str, Any]:
     """The short machine form of a check."""
     reported = session.book.settings["reported"]
-    values = result.values
+    values = result.values.plain
     return {
         "verdict": result.verdict.value,
         "findings": [finding_json(finding, full=False) for finding in result.findings],
         "not_judged": list(result.not_judged_flags),
-        "resolved": {name: machine_value(values[name].value) for name in reported if name in values},
+        "resolved": {name: machine_value(values[name]) for name in reported if name in values},
     }
 
 

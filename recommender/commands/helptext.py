@@ -10,8 +10,8 @@ HELP = "constraints/sglang/help.yaml"
 
 
 def examples(command: str) -> dict[str, list[str]]:
-    """The example command lines of a command ("rules list"), by job: the command alone, then with options that change its job."""
-    from recommender.library import load
+    """The example command lines of a command ("rules list"), by job: alone, then with options that change its job."""
+    from recommender.library import load  # noqa: PLC0415  only help needs it
 
     document = load().one(HELP)
     return {
@@ -48,6 +48,6 @@ class LazyEpilogCommand(TyperCommand):
         super().format_help(ctx, formatter)
         text = ending(_path(ctx))
         if text:
-            from typer import echo
+            from typer import echo  # noqa: PLC0415
 
             echo(text)

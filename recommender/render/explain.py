@@ -225,6 +225,11 @@ def no_law(explanation: Explanation, subject: str | None = None) -> str:
             f"this message alone names no law ({laws} would fit): "
             'paste it with the traceback above it, the lines that read File "...", line N, in ...'
         )
+    if explanation.akin:
+        return (
+            f"no law raises this message; nearest to it: {', '.join(explanation.akin)} (see recommender explain LAW); "
+            "paste the engine's own words for a sure answer"
+        )
     seen = f"; the last error in it is: {shortened(plain(explanation.last_error))}" if explanation.last_error else ""
     return (
         f"no law of SGLang {explanation.judged_as} explains this text{seen}; paste the engine's own message, the line "
@@ -246,6 +251,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         "needs_traceback": list(explanation.faint),
         "last_error": explanation.last_error or None,
         "near": list(explanation.near),
+        "akin": list(explanation.akin),
     }
 
 
