@@ -129,7 +129,14 @@ def prefill_capture_sizes(largest: int | None) -> tuple[int, ...] | None:
     """
     if not isinstance(largest, int):
         return None
-    steps = ((4, 32, 4), (48, 256, 16), (288, 512, 32), (576, 1024, 64), (1280, 4096, 256), (4608, min(largest, 1 << 20), 512))
+    steps = (
+        (4, 32, 4),
+        (48, 256, 16),
+        (288, 512, 32),
+        (576, 1024, 64),
+        (1280, 4096, 256),
+        (4608, min(largest, 1 << 20), 512),
+    )
     return tuple(size for first, last, step in steps for size in range(first, last + 1, step) if size <= largest)
 
 
