@@ -20,13 +20,29 @@ from pathlib import Path
 
 NULL = [sys.executable, str(Path(__file__).with_name("null_app.py"))]
 TOOL = [sys.executable, "-m", "recommender"]
-CHECK = (
-    "check --gpu b200 -- python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct "
-    "--speculative-algorithm EAGLE3 --speculative-draft-model-path yuhuili/EAGLE3-LLaMA3.1-Instruct-8B "
-    "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
-).split()
+CHECK = [
+    "check",
+    "--gpu",
+    "b200",
+    "--",
+    "python",
+    "-m",
+    "sglang.launch_server",
+    "--model-path",
+    "meta-llama/Llama-3.1-8B-Instruct",
+    "--speculative-algorithm",
+    "EAGLE3",
+    "--speculative-draft-model-path",
+    "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B",
+    "--speculative-num-steps",
+    "3",
+    "--speculative-eagle-topk",
+    "1",
+    "--speculative-num-draft-tokens",
+    "4",
+]
 BROKEN = [*CHECK[:-3], "4", "--speculative-num-draft-tokens", "8", "--attention-backend", "trtllm_mha"]
-RECOMMEND = "recommend --gpu b200 --gpus 8 --model deepseek-ai/DeepSeek-V3".split()
+RECOMMEND = ["recommend", "--gpu", "b200", "--gpus", "8", "--model", "deepseek-ai/DeepSeek-V3"]
 PAIRS = (
     ("check, valid", [*TOOL, *CHECK], [*NULL, "check"], 1.5),
     ("check, refused, with cures", [*TOOL, *BROKEN], [*NULL, "check"], 1.5),

@@ -141,10 +141,9 @@ class Adviser:
         return self.session.facts(self.ask.gpu, self.ask.pins.get(self.roles["model"]), draft)
 
     def _scope(self, draft: Value, own: bool, given: Mapping[str, Value]) -> Scope:
-        known = dict(concurrency=self.ask.concurrency, gpus=self.ask.gpus, own_draft=own)
-        facts = _Extended(self.facts(draft), known)
+        known = {"concurrency": self.ask.concurrency, "gpus": self.ask.gpus, "own_draft": own}
         values = {**self.plan.defaults, **given}
-        return Scope(values=values, facts=facts, asked=given)
+        return Scope(values=values, facts=_Extended(self.facts(draft), known), asked=given)
 
     def _value(self, text: Value, scope: Scope) -> Value:
         return compile_value(text, self.words).evaluate(scope)
@@ -194,7 +193,16 @@ class Adviser:
             draft = self.pins.get(self.roles["draft"])
             entry = {"id": "as-asked", "algorithm": wanted, "draft": "given" if draft else "none"}
             tried.append(
-                Candidate(id="as-asked", algorithm=wanted, draft=draft, own=False, why="As asked.", fit=True, entry=entry, place=0)
+                Candidate(
+                    id="as-asked",
+                    algorithm=wanted,
+                    draft=draft,
+                    own=False,
+                    why="As asked.",
+                    fit=True,
+                    entry=entry,
+                    place=0,
+                )
             )
         return tried, skipped
 
@@ -233,10 +241,10 @@ class Adviser:
                 given[entry["setting"]] = self._value(entry["value"], scope)
         scope = self._scope(candidate.draft, candidate.own, given)
         follows = tuple(
-            (name, compile_value(value, self.words)) for name, value in candidate.entry.get("follows", {}).items() if name not in given
+            (name, compile_value(value, self.words))
+            for name, value in candidate.entry.get("follows", {}).items()
+            if name not in given
         )
-        if candidate.entry.get("follows"):
-            given = {name: value for name, value in given.items()}
         keeps = candidate.entry.get("keeps")
         return Question(
             plan=self.plan,
@@ -329,7 +337,9 @@ class Adviser:
                 break
         rows = [*known, *doubtful]
         if not rows:
-            return Advice(rows=(), more=False, skipped=tuple(skipped), no_answer=self._why_not(impossible), tier=self.tier)
+            return Advice(
+                rows=(), more=False, skipped=tuple(skipped), no_answer=self._why_not(impossible), tier=self.tier
+            )
         shown = rows[:top] if top else rows
         walks = self._judge_again(shown[:MOST_JUDGED])
         return Advice(
@@ -339,9 +349,13 @@ class Adviser:
             alternatives=self._alternatives(asked[0][1]),
             forced=self._forced([pair for pair in asked if pair[0].id in {row.candidate.id for row in shown}][:1]),
             tier=self.tier,
-            stated={entry["setting"]: entry["why"] for entry in self.search["states"] if entry["setting"] not in self.pins},
+            stated={
+                entry["setting"]: entry["why"] for entry in self.search["states"] if entry["setting"] not in self.pins
+            },
             rewrites={
-                name: walks[0].known(name) for name, value in self.pins.items() if walks[0].values[name] not in (value, UNKNOWN)
+                name: walks[0].known(name)
+                for name, value in self.pins.items()
+                if walks[0].values[name] not in (value, UNKNOWN)
             },
             warnings=tuple(
                 (item.step.rule.id, item.message)
@@ -364,7 +378,9 @@ class Adviser:
             if key in seen:
                 continue
             seen.add(key)
-            unknown = names_where(encoded.constraints, found, Verdict.UNKNOWN) + tuple(s.rule.id for s in encoded.doubtful)
+            unknown = names_where(encoded.constraints, found, Verdict.UNKNOWN) + tuple(
+                s.rule.id for s in encoded.doubtful
+            )
             costs = names_where(encoded.costs, found, Verdict.BREAKS)
             row = Row(
                 candidate=candidate,
@@ -403,8 +419,16 @@ class Adviser:
         walks = []
         for row in rows:
             result = walk(self.plan, row.asked, self.facts(row.asked.get(self.roles["draft"])))
-            broken = [i.step.rule.id for i in result.struck if i.verdict is Verdict.BREAKS and i.step.rule.effect is Effect.REJECTS]
-            moved = [name for name, value in row.found.items() if value is not None and result.values[name] not in (value, UNKNOWN)]
+            broken = [
+                i.step.rule.id
+                for i in result.struck
+                if i.verdict is Verdict.BREAKS and i.step.rule.effect is Effect.REJECTS
+            ]
+            moved = [
+                name
+                for name, value in row.found.items()
+                if value is not None and result.values[name] not in (value, UNKNOWN)
+            ]
             if broken or moved:
                 raise AssertionError(f"the search let through what the walk refuses: {broken or moved}")
             walks.append(result)
@@ -437,7 +461,7 @@ class Adviser:
     def _forced(self, asked: Sequence[tuple[Candidate, Encoded]]) -> Forced | None:
         """The laws that leave only chains, when they do."""
         role = self.roles["topk"]
-        for candidate, encoded in asked:
+        for _, encoded in asked:
             domain = next((v.domain for v in encoded.question.variables if v.name == role), ())
             wide = tuple(value for value in domain if value is not None and value > 1)
             if not wide:
@@ -485,7 +509,9 @@ class Adviser:
             for way in ways_out(question, clash.pins, self._domain_of, self._best):
                 asked = asked_of(way.question, way.assignment)
                 changes = {name: asked.get(name) for name in way.freed if asked.get(name) != self.pins.get(name)}
-                changes |= {name: value for name, value in asked.items() if self.pins.get(name) != value and name not in changes}
+                changes |= {
+                    name: value for name, value in asked.items() if self.pins.get(name) != value and name not in changes
+                }
                 exits.append(Exit(changes=changes, asked=asked, freed=way.freed))
         off = self._speculation_off()
         if off is not None:
@@ -494,7 +520,9 @@ class Adviser:
         for item in exits:
             unique.setdefault(tuple(sorted(f"{name}={item.asked.get(name)}" for name in item.freed)), item)
         topk = self.roles["topk"]
-        ordered = sorted(unique.values(), key=lambda item: (len(item.freed), bool(item.why), (item.asked.get(topk) or 1) > 1))
+        ordered = sorted(
+            unique.values(), key=lambda item: (len(item.freed), bool(item.why), (item.asked.get(topk) or 1) > 1)
+        )
         return NoAnswer(clashes=tuple(clashes), exits=tuple(ordered[:4]))
 
     def _speculation_off(self) -> Exit | None:
@@ -507,23 +535,18 @@ class Adviser:
         return None if bad else Exit(changes=dropped, asked=asked, freed=tuple(dropped), why="speculation off")
 
 
-class _Extended(Mapping[str, Value]):
+class _Extended(FactTable):
     """Facts, and a few words that only a question has."""
 
-    __slots__ = ("_extra", "_facts")
+    __slots__ = ("_table",)
 
-    def __init__(self, facts: Mapping[str, Value], extra: Mapping[str, Value]) -> None:
-        self._facts = facts
-        self._extra = extra
+    def __init__(self, facts: FactTable, extra: Mapping[str, Value]) -> None:
+        super().__init__({}, lambda name: None)
+        self._table = facts
+        self.update(extra)
 
-    def __getitem__(self, name: str) -> Value:
-        return self._extra[name] if name in self._extra else self._facts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._facts, **self._extra})
-
-    def __len__(self) -> int:
-        return len(self._facts) + len(self._extra)
+    def __missing__(self, name: str) -> Value:
+        return self._table[name]
 
 
 class _Deepest:

@@ -65,8 +65,8 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
     Raises:
         UsageError: the release is not covered.
     """
-    from recommender.accounts import account_of, editions_of, ids_like, law_named  # noqa: PLC0415  a check needs neither
-    from recommender.matching import akin, trace  # noqa: PLC0415
+    from recommender.accounts import account_of, editions_of, ids_like, law_named
+    from recommender.matching import akin, trace
 
     rulebook = book or load_rulebook()
     asked, judged = rulebook.covered(sglang)
@@ -198,7 +198,7 @@ def _with_cures(session: Session, result: Walk, facts: FactTable, finding: Findi
     if finding.verdict is not Verdict.BREAKS or finding.effect not in (Effect.REJECTS, Effect.DEGRADES):
         return finding
     found = _cures(session, result, facts, struck)
-    return replace(finding, cures=tuple(replace(cure, flags=flags_of(session, cure, result.asked)) for cure in found))
+    return replace(finding, cures=tuple(replace(cure, flags=flags_of(session, cure)) for cure in found))
 
 
 def _whole_cure(
@@ -206,7 +206,9 @@ def _whole_cure(
 ) -> Cure | None:
     """The first cure that leaves the launch clean; else one cure after another, until nothing refuses it."""
     first = next((cure for finding in findings for cure in finding.cures if cure.clean), None)
-    if first is not None or not any(item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS for item in findings):
+    if first is not None or not any(
+        item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS for item in findings
+    ):
         return first
     changed = dict(asked)
     for _ in range(MOST_CURES_IN_A_ROW):
@@ -215,7 +217,7 @@ def _whole_cure(
         if not broken:
             changes = {name: changed.get(name) for name in {**asked, **changed} if changed.get(name) != asked.get(name)}
             cure = Cure(changes=changes, clean=True, from_rule=False)
-            return replace(cure, flags=flags_of(session, cure, asked))
+            return replace(cure, flags=flags_of(session, cure))
         cures = next((found for item in broken if (found := _cures(session, result, facts, item))), ())
         if not cures:
             return None
@@ -228,18 +230,22 @@ def _cures(session: Session, result: Walk, facts: FactTable, struck: Struck) -> 
     rule = struck.step.rule
     found = cures_of_rule(session.plan, result, facts, struck, session.fixes(rule.id))
     if rule.effect is Effect.REJECTS and not any(cure.clean for cure in found):
-        names = [name for name in sorted(struck.step.reads) if name in result.asked and name not in session.roles.values()]
+        names = [
+            name for name in sorted(struck.step.reads) if name in result.asked and name not in session.roles.values()
+        ]
         moves = [(name, session.domain(name, result.asked[name])) for name in names]
         found += search_cures(session.plan, result.asked, facts, struck, rejections(result), moves)
     return found
 
 
-def flags_of(session: Session, cure: Cure, asked: Mapping[str, Value]) -> tuple[str, ...]:
+def flags_of(session: Session, cure: Cure) -> tuple[str, ...]:
     """A cure as the words of a command line."""
     from recommender.forms.emit import flags_for
 
     line = session.edition.command_line
-    gone = [line.fields[name].flag.long for name, value in cure.changes.items() if value is None and name in line.fields]
+    gone = [
+        line.fields[name].flag.long for name, value in cure.changes.items() if value is None and name in line.fields
+    ]
     order = [*session.order, *cure.changes]
     changes = {name: cure.changes[name] for name in dict.fromkeys(order) if name in cure.changes}
     return (*flags_for(line, changes), *((f"(without {' '.join(gone)})",) if gone else ()))

@@ -353,7 +353,11 @@ class _Compiler:
 
     def _literal(self, node: ast.expr) -> Any:
         """The value of a literal, a tuple of literals or a group, else a mark."""
-        if isinstance(node, ast.Name) and not self.vocabulary.is_setting(node.id) and not self.vocabulary.is_fact(node.id):
+        if (
+            isinstance(node, ast.Name)
+            and not self.vocabulary.is_setting(node.id)
+            and not self.vocabulary.is_fact(node.id)
+        ):
             group = self.vocabulary.group(node.id)
             return _NOT_LITERAL if group is None else group
         return _literal(node)
@@ -412,7 +416,6 @@ class _Compiler:
         name = argument.id
         self.asks.add(name)
 
-
         def was_asked(scope: Any) -> Value:
             asked = scope.asked
             return name in asked and (UNKNOWN if asked[name] is UNDECIDED else True)
@@ -428,7 +431,9 @@ def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(flat, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ExpressionError(f"not an expression: {error}", text=text, column=getattr(error, "offset", 1) or 1) from None
+        raise ExpressionError(
+            f"not an expression: {error}", text=text, column=getattr(error, "offset", 1) or 1
+        ) from None
 
 
 def compile_expression(text: str, vocabulary: Vocabulary) -> Expression:

@@ -69,7 +69,12 @@ def apply_changes(asked: Mapping[str, Value], changes: Mapping[str, Value]) -> d
 
 
 def try_changes(
-    plan: Plan, asked: Mapping[str, Value], facts: FactTable, changes: Mapping[str, Value], rule: str, before: Iterable[str]
+    plan: Plan,
+    asked: Mapping[str, Value],
+    facts: FactTable,
+    changes: Mapping[str, Value],
+    rule: str,
+    before: Iterable[str],
 ) -> Cure | None:
     """The change as a cure for `rule`, when the rule is then silent and nothing new is refused; None otherwise."""
     changes = {name: value for name, value in changes.items() if value is not None or name in asked}

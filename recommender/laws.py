@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from recommender.errors import ExpressionError, RulebookError
@@ -189,7 +189,7 @@ class Step:
     def writes(self) -> tuple[tuple[str, Expression], ...]:
         """What a writing rule writes; empty for a rule that judges."""
         return tuple(
-            (name, self._compiled(f"sets: {name}", lambda value=value: compile_value(value, self.words)))
+            (name, self._compiled(f"sets: {name}", partial(compile_value, value, self.words)))
             for name, value in self.rule.sets.items()
         )
 

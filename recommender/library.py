@@ -25,10 +25,13 @@ COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
 SHIPPED = "shipped"
 
+
 class Documents(Mapping[str, list[Any]]):
     """Parsed documents by path; those of a compiled file are parsed when they are first read."""
 
-    def __init__(self, parsed: dict[str, list[Any]], blob: bytes = b"", places: Mapping[str, list[int]] | None = None) -> None:
+    def __init__(
+        self, parsed: dict[str, list[Any]], blob: bytes = b"", places: Mapping[str, list[int]] | None = None
+    ) -> None:
         self._parsed = parsed
         self._blob = blob
         self._places = places or {}
@@ -109,7 +112,9 @@ def _files(root: Path) -> list[tuple[str, os.stat_result]]:
 
 
 def _fingerprint(files: list[tuple[str, os.stat_result]]) -> str:
-    code = [(path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py"))]  # what was derived, and how
+    code = [
+        (path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py"))
+    ]  # what was derived, and how
     text = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in [*files, *code])
     return hashlib.sha256(f"{FORMAT}\n{text}".encode()).hexdigest()
 
@@ -127,7 +132,9 @@ def _strict_loader() -> type[Any]:
             for key_node, _ in node.value:
                 key = self.construct_object(key_node, deep=True)
                 if key in seen:
-                    raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"key {key!r} stands twice", key_node.start_mark
+                    )
                 seen.add(key)
             mapping: dict[Any, Any] = super().construct_mapping(node, deep)
             return mapping
@@ -137,7 +144,9 @@ def _strict_loader() -> type[Any]:
         first: [(tag, pattern) for tag, pattern in resolvers if tag not in dropped]
         for first, resolvers in base.yaml_implicit_resolvers.items()
     }
-    StrictLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|false|False)$"), list("tTfF"))
+    StrictLoader.add_implicit_resolver(
+        "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|false|False)$"), list("tTfF")
+    )
     return StrictLoader
 
 
@@ -277,7 +286,12 @@ def load_from(root: Path, derive: Callable[[Library], Mapping[str, Any]] | None 
     derived = dict(derive(library)) if derive is not None else {}
     if cached and derived:
         _write_atomically(_cache_path(root), encode(library, derived, fingerprint))
-    return Library(root=root, digest=library.digest, documents=library.documents, derived=Documents({k: v for k, v in derived.items()}))
+    return Library(
+        root=root,
+        digest=library.digest,
+        documents=library.documents,
+        derived=Documents(dict(derived)),
+    )
 
 
 @cache

@@ -38,6 +38,7 @@ _FRAME = re.compile(r'File "([^"\n]{1,1000})", line (\d{1,7}), in ([^\s,]{1,200}
 _START = "Traceback (most recent call last)"
 _COLOURS = re.compile(r"\x1b(?:\[[0-9;:?]{0,32}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BEFORE_A_MESSAGE = re.compile(r"""[\]|:>"'`(] ?""")
+_QUOTES = ('"', "'", "`")
 _SPELLINGS = (
     ("\r\n", "\n"), ("\r", "\n"), ("\u2028", "\n"), ("\u00a0", " "),
     ("\u2019", "'"), ("\u2018", "'"), ("\u201c", '"'), ("\u201d", '"'),
@@ -501,6 +502,8 @@ def _wordings(passage: Passage, anchored: bool) -> Iterator[str]:
             yield line[start:].strip()
         return
     yield message.strip() if passage.after_head else message
+    if message.rstrip().endswith(_QUOTES):
+        yield message.rstrip().rstrip("".join(_QUOTES))
     if "\n" in message:
         yield message.split("\n", 1)[0].rstrip()
         yield " ".join(message.split())

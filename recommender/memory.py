@@ -7,7 +7,9 @@ from recommender.terms import UNKNOWN, Value
 
 def weights_mib(weight_gib: Value) -> float | None:
     """Weights in MiB, None when their size is not known."""
-    return float(weight_gib) * 1024 if isinstance(weight_gib, (int, float)) and not isinstance(weight_gib, bool) else None
+    return (
+        float(weight_gib) * 1024 if isinstance(weight_gib, (int, float)) and not isinstance(weight_gib, bool) else None
+    )
 
 
 def ranks_needed(weight_gib: Value, memory_mib: Value) -> int | None:

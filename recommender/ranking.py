@@ -61,7 +61,9 @@ class Preference:
     def frame_key(self, assignment: Mapping[str, Value]) -> tuple[Any, ...]:
         """Chains first, then by each setting's place in its domain."""
         tree = (assignment.get(self.topk, self.given.get(self.topk)) or 1) > 1
-        places = tuple(self._place(name, assignment) for name in self.domains if name in assignment and name != self.topk)
+        places = tuple(
+            self._place(name, assignment) for name in self.domains if name in assignment and name != self.topk
+        )
         width = self.domains[self.topk].index(assignment[self.topk]) if self.topk in assignment else 0
         return (tree, *places, width)
 
@@ -82,7 +84,9 @@ def depth_reason(*, steps: int, tier: Tier, stopped_by: Sequence[str], deepest: 
         return f"{_steps(steps)}: more than the {tier.steps} that pay at this load ({tier.why})"
     if steps < min(deepest, tier.steps):
         shallower = min(deepest, tier.steps) - steps
-        return f"{_steps(steps)}: {shallower} fewer than the deepest valid row, for less drafting at a lower accept length"
+        return (
+            f"{_steps(steps)}: {shallower} fewer than the deepest valid row, for less drafting at a lower accept length"
+        )
     if steps == tier.steps:
         return f"{_steps(steps)}: {tier.why}; deeper stops at that bound"
     if stopped_by:

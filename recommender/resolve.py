@@ -85,18 +85,19 @@ def verdict_of(step: Step, scope: Scope) -> Verdict:
 
 
 def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
-    """Let a writing step write; returns whether it did. A write under an unknown condition leaves UNKNOWN where it would differ."""
+    """Let a writing step write; returns whether it did. Under an unknown condition UNKNOWN is left where it would differ."""
     applies = applies_to(step, scope)
     if applies is not UNKNOWN and not applies:
         return False
     values = scope.values
     new = [(name, expression.evaluate(scope)) for name, expression in step.writes]
     for name, value in new:
-        if applies is UNKNOWN:
-            if value is not UNKNOWN and values[name] is not UNKNOWN and values[name] == value:
-                continue
-            value = UNKNOWN
-        values[name] = value
+        if applies is not UNKNOWN:
+            values[name] = value
+        elif value is UNKNOWN or values[name] is UNKNOWN or values[name] != value:
+            values[name] = UNKNOWN
+        else:
+            continue
         wrote[name] = step.rule.id
     return True
 

@@ -13,7 +13,15 @@ from typing import Any
 from recommender import library as libraries
 from recommender.catalogue import Catalogue, CommandLine, load_catalogue
 from recommender.errors import ExpressionError, RulebookError, UsageError
-from recommender.expr import UNDECIDED, Expression, compile_choice, compile_expression, compile_template, compile_value, function_names
+from recommender.expr import (
+    UNDECIDED,
+    Expression,
+    compile_choice,
+    compile_expression,
+    compile_template,
+    compile_value,
+    function_names,
+)
 from recommender.laws import Plan, Rule, Step
 from recommender.library import Documents, Library
 from recommender.terms import UNKNOWN, Bites, Effect, Value
@@ -22,11 +30,45 @@ from recommender.versions import in_range, parse_release
 ENGINE = "constraints/sglang"
 NOT_TOPICS = frozenset({"phases", "definitions", "flags"})
 _RULE_KEYS = frozenset(
-    "id statement effect bites since until phase when require sets message fix source engine_error engine_error_at verified "
-    "examples after silent_after formerly parse".split()
+    [
+        "id",
+        "statement",
+        "effect",
+        "bites",
+        "since",
+        "until",
+        "phase",
+        "when",
+        "require",
+        "sets",
+        "message",
+        "fix",
+        "source",
+        "engine_error",
+        "engine_error_at",
+        "verified",
+        "examples",
+        "after",
+        "silent_after",
+        "formerly",
+        "parse",
+    ]
 )
 # What the walk needs of a rule document; the rest is for people and is read when they ask.
-_WALK_KEYS = ("id", "effect", "bites", "since", "until", "phase", "when", "require", "sets", "parse", "after", "silent_after")
+_WALK_KEYS = (
+    "id",
+    "effect",
+    "bites",
+    "since",
+    "until",
+    "phase",
+    "when",
+    "require",
+    "sets",
+    "parse",
+    "after",
+    "silent_after",
+)
 _REQUIRED = ("id", "statement", "effect", "since", "source")
 _EXAMPLE_KINDS = ("breaks", "passes", "sets", "leaves")
 
@@ -158,7 +200,10 @@ class _Words:
         if "choose" not in entry:
             return compile_expression(str(entry["is"]), self)
         branches = [
-            (compile_expression(str(branch["when"]), self) if "when" in branch else None, compile_value(branch["then"], self))
+            (
+                compile_expression(str(branch["when"]), self) if "when" in branch else None,
+                compile_value(branch["then"], self),
+            )
             for branch in entry["choose"]
         ]
         return compile_choice(branches, name)
@@ -354,7 +399,10 @@ class Rulebook:
             "words": vocabulary,
             "defaults": dict(words.settings),
             "touched": sorted(touched),
-            "steps": [[step.rule.id, step.phase, list(gate)] for step, gate in zip(steps, _gates(steps, words.settings), strict=True)],
+            "steps": [
+                [step.rule.id, step.phase, list(gate)]
+                for step, gate in zip(steps, _gates(steps, words.settings), strict=True)
+            ],
         }
 
     def defaults(self, release: str) -> dict[str, Value]:
@@ -438,7 +486,9 @@ def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) 
                 if name not in rules:
                     raise RulebookError(f"phase {phase.id}: no rule {name!r}{_near(name, rules)}")
                 if rules[name].phase != phase.id:
-                    raise RulebookError(f"{rules[name].path}: phase is {rules[name].phase!r}, but {phase.id!r} lists it")
+                    raise RulebookError(
+                        f"{rules[name].path}: phase is {rules[name].phase!r}, but {phase.id!r} lists it"
+                    )
                 listed.add(name)
                 order.append(rules[name])
         for rule in order:
@@ -518,10 +568,8 @@ def check_rule(rule: Rule, words: Any) -> list[str]:
             re.compile(getattr(rule, key))
         except re.error as error:
             problems.append(f"{key}: not a pattern ({error})")
-    for example in rule.examples:
-        if sum(kind in example for kind in _EXAMPLE_KINDS) != 1:
-            problems.append(f"examples: give exactly one of {', '.join(_EXAMPLE_KINDS)}")
-    return problems
+    wrong = [example for example in rule.examples if sum(kind in example for kind in _EXAMPLE_KINDS) != 1]
+    return problems + [f"examples: give exactly one of {', '.join(_EXAMPLE_KINDS)}" for _ in wrong]
 
 
 def language_names() -> frozenset[str]:

@@ -117,9 +117,7 @@ class Session:
                 asked[name] = environment_value(kind, text) if isinstance(text, str) else UNKNOWN
             else:
                 ignored.append(name)
-        return Launch(
-            asked=asked, spelled=parsed.spelled, refusals=refusals, env_ignored=tuple(ignored), parsed=parsed
-        )
+        return Launch(asked=asked, spelled=parsed.spelled, refusals=refusals, env_ignored=tuple(ignored), parsed=parsed)
 
     def not_judged(self, launch: Launch) -> tuple[str, ...]:
         """The flags and variables of a launch that no rule covers and that are not known to be without influence."""
@@ -157,7 +155,8 @@ class Session:
         if rule not in self._fixes:
             words = self.edition.words
             self._fixes[rule] = tuple(
-                {name: compile_value(value, words) for name, value in fix.items()} for fix in self.edition.rules[rule].fix
+                {name: compile_value(value, words) for name, value in fix.items()}
+                for fix in self.edition.rules[rule].fix
             )
         return self._fixes[rule]
 

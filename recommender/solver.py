@@ -45,9 +45,9 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Facts, settings that are given, settings that are searched; `ignore` names constraints to leave out, `only` those that alone count.
+    """Facts, settings that are given, settings that are searched.
 
-    `follows` are settings computed from the searched ones; `keeps` are conditions of the question itself, by name.
+    `ignore` names constraints to leave out, `only` those that alone count. `follows` are settings computed from the searched ones; `keeps` are conditions of the question itself, by name.
     """
 
     plan: Plan
@@ -177,7 +177,9 @@ def _never(
 ) -> bool:
     """Whether one of the searched settings that a step reads, as it was asked, makes a test fail with every value it may take."""
     return any(
-        not _sometimes(scope, name, [defaults[name] if value is None else value for value in searched[name].domain], test)
+        not _sometimes(
+            scope, name, [defaults[name] if value is None else value for value in searched[name].domain], test
+        )
         for name in step.reads & searched.keys()
         if name not in wrote
     )
@@ -294,7 +296,9 @@ def _solve_stage(
 ) -> list[dict[str, Value]]:
     from constraint import BacktrackingSolver, OptimizedBacktrackingSolver, Problem
 
-    domains = {variable.name: [_UNSET if value is None else value for value in variable.domain] for variable in variables}
+    domains = {
+        variable.name: [_UNSET if value is None else value for value in variable.domain] for variable in variables
+    }
     open_constraints: list[tuple[tuple[str, ...], Callable[..., bool]]] = []
     for constraint in constraints:
         free, allowed = _bound(constraint, fixed)

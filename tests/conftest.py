@@ -51,15 +51,15 @@ def ask() -> Callable[..., Adviser]:
 
 MODELS = (
     ("llama-3.1-8b", "eagle3-llama-8b-draft"), ("llama-3.1-8b", "llama-3.2-1b"), ("qwen3-8b", None), ("deepseek-v3", None),
-    ("deepseek-v3.2", None), ("deepseek-v4-flash", None), ("glm-4.5-air", None), ("gpt-oss-20b", None), ("qwen3-next-80b-a3b", None),
-    ("qwen3.5-35b-a3b", None), ("kimi-linear-48b-a3b", None), ("mimo-v2-flash", None), ("llama-3.1-70b", "llama-3.2-1b"),
+    ("deepseek-v3.2", None), ("deepseek-v4-flash", None), ("glm-4.5-air", None), ("gpt-oss-20b", None),
+    ("qwen3-next-80b-a3b", None), ("qwen3.5-35b-a3b", None), ("kimi-linear-48b-a3b", None), ("mimo-v2-flash", None), ("llama-3.1-70b", "llama-3.2-1b"),
     ("step-3.7-flash", None), ("nemotron-3-nano", None), ("minimax-m2.5", None), ("kimi-k2", None), ("qwen3-30b-a3b", None),
 )  # fmt: skip
-PINS = (
+PINS: tuple[dict[str, Any], ...] = (
     {}, {}, {}, {"attention_backend": "triton"}, {"attention_backend": "flashinfer"}, {"attention_backend": "trtllm_mha"},
-    {"attention_backend": "fa3"}, {"page_size": 64}, {"page_size": 1}, {"speculative_eagle_topk": 1}, {"speculative_eagle_topk": 4},
-    {"speculative_num_steps": 3}, {"kv_cache_dtype": "fp8_e4m3"}, {"disable_overlap_schedule": True}, {"disable_radix_cache": True},
-    {"linear_attn_verify_backend": "flashinfer"}, {"max_running_requests": 64}, {"enable_deterministic_inference": True},
+    {"attention_backend": "fa3"}, {"page_size": 64}, {"page_size": 1},
+    {"speculative_eagle_topk": 1}, {"speculative_eagle_topk": 4}, {"speculative_num_steps": 3}, {"kv_cache_dtype": "fp8_e4m3"}, {"disable_overlap_schedule": True},
+    {"disable_radix_cache": True}, {"linear_attn_verify_backend": "flashinfer"}, {"max_running_requests": 64}, {"enable_deterministic_inference": True},
     {"speculative_algorithm": "NGRAM"}, {"mamba_ssm_dtype": "bfloat16"},
 )  # fmt: skip
 

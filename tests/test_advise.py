@@ -12,16 +12,28 @@ from recommender.terms import Effect, Verdict
 from tests.conftest import adviser, draw_question
 
 FORCED: list[tuple[str, int, str, dict[str, Any]]] = [
-    ("b200", 1, "llama-3.1-8b", {"speculative_draft_model_path": "eagle3-llama-8b-draft", "attention_backend": "trtllm_mha"}),
-    ("h200", 1, "llama-3.1-8b", {"speculative_draft_model_path": "eagle3-llama-8b-draft", "attention_backend": "trtllm_mha"}),
-    ("b300", 4, "qwen3-32b", {"speculative_draft_model_path": "llama-3.2-1b", "speculative_algorithm": "STANDALONE", "attention_backend": "trtllm_mha"}),
+    (
+        "b200",
+        1,
+        "llama-3.1-8b",
+        {"speculative_draft_model_path": "eagle3-llama-8b-draft", "attention_backend": "trtllm_mha"},
+    ),
+    (
+        "h200",
+        1,
+        "llama-3.1-8b",
+        {"speculative_draft_model_path": "eagle3-llama-8b-draft", "attention_backend": "trtllm_mha"},
+    ),
+    ("b300", 1, "gpt-oss-120b", {"attention_backend": "trtllm_mha"}),
     ("b200", 8, "deepseek-v3", {"attention_backend": "trtllm_mla"}),
     ("b200", 4, "deepseek-v4-flash", {}),
 ]
 
 
 @pytest.mark.parametrize(("gpu", "gpus", "model", "pins"), FORCED)
-def test_depth_falls_with_load_where_only_chains_are_valid(gpu: str, gpus: int, model: str, pins: dict[str, Any]) -> None:
+def test_depth_falls_with_load_where_only_chains_are_valid(
+    gpu: str, gpus: int, model: str, pins: dict[str, Any]
+) -> None:
     steps = []
     for concurrency in (1, 8, 32, 128):
         advice = adviser(gpu, gpus, model, concurrency, **pins).advise(5)
@@ -46,8 +58,22 @@ def test_forced_chains_name_the_law_and_its_source(gpu: str, gpus: int, model: s
 
 
 def test_the_budget_of_a_refused_tree_goes_into_depth() -> None:
-    row = adviser("b200", 1, "llama-3.1-8b", speculative_draft_model_path="eagle3-llama-8b-draft", attention_backend="trtllm_mha").advise(1).rows[0]
-    assert (row.asked["speculative_eagle_topk"], row.asked["speculative_num_steps"], row.asked["speculative_num_draft_tokens"]) == (1, 5, 6)
+    row = (
+        adviser(
+            "b200",
+            1,
+            "llama-3.1-8b",
+            speculative_draft_model_path="eagle3-llama-8b-draft",
+            attention_backend="trtllm_mha",
+        )
+        .advise(1)
+        .rows[0]
+    )
+    assert (
+        row.asked["speculative_eagle_topk"],
+        row.asked["speculative_num_steps"],
+        row.asked["speculative_num_draft_tokens"],
+    ) == (1, 5, 6)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -62,7 +88,9 @@ def test_rows_walk_clean_and_stay_as_they_are(seed: int) -> None:
         for name, value in row.found.items():
             assert value is None or result.values[name] == value
         assert row.asked["speculative_algorithm"] == row.candidate.algorithm or "speculative_algorithm" in pins
-        assert {"speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens", "page_size"} <= set(row.asked)
+        assert {"speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens", "page_size"} <= set(
+            row.asked
+        )
         assert row.reason
 
 

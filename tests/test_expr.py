@@ -57,7 +57,10 @@ class Here:
 
 
 def value(text: str, words: Words | None = None, facts: Mapping[str, Any] | None = None, **values: Any) -> Any:
-    scope = Here({"a": None, "b": None, "c": None, "topk": None, "backend": None, **values}, facts or {"gpu.sm": 90, "model.kind": None})
+    scope = Here(
+        {"a": None, "b": None, "c": None, "topk": None, "backend": None, **values},
+        facts or {"gpu.sm": 90, "model.kind": None},
+    )
     return compile_expression(text, words or Words()).evaluate(scope)
 
 
@@ -175,14 +178,25 @@ def test_definitions_read_live_and_tell_what_they_read() -> None:
 
 def test_conditions_are_split_by_what_they_read() -> None:
     condition = compile_condition("gpu.sm == 90 and topk > 1 and a", Words())
-    assert condition.of_facts is not None and condition.rest is not None
+    assert condition.of_facts is not None
+    assert condition.rest is not None
     assert condition.of_facts(Here({}, {"gpu.sm": 100})) is False
     assert condition.whole.settings == {"topk", "a"}
     assert compile_condition("topk > 1", Words()).of_facts is None
 
 
 SMALL = st.sampled_from([None, 0, 1, 2, "x", True, False, UNKNOWN])
-TEXTS = ["a and b", "a or b", "not a", "a == b", "a in (b, 1)", "a if b else c", "a > b", "max(a, b)", "(a == 1 or b) and not c"]
+TEXTS = [
+    "a and b",
+    "a or b",
+    "not a",
+    "a == b",
+    "a in (b, 1)",
+    "a if b else c",
+    "a > b",
+    "max(a, b)",
+    "(a == 1 or b) and not c",
+]
 
 
 @given(st.sampled_from(TEXTS), SMALL, SMALL, SMALL)
@@ -219,7 +233,9 @@ def test_templates_fill_in_and_refuse_strangers() -> None:
         compile_template("{topkk}", Words())
 
 
-@pytest.mark.parametrize(("shown", "given_value"), [("unset", None), ("unknown", UNKNOWN), ("true", True), ("1, 2", (1, 2)), ("x", "x")])
+@pytest.mark.parametrize(
+    ("shown", "given_value"), [("unset", None), ("unknown", UNKNOWN), ("true", True), ("1, 2", (1, 2)), ("x", "x")]
+)
 def test_show(shown: str, given_value: Any) -> None:
     assert show(given_value) == shown
 

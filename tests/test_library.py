@@ -43,7 +43,15 @@ def test_files_are_read_and_kept(root: Path) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"{", b"null\n", b"[]\n{}", b'{"format": "other"}\n', b"\x00" * 100, b'{"format":"recommender-library-5","fingerprint":1}\n'],
+    [
+        b"",
+        b"{",
+        b"null\n",
+        b"[]\n{}",
+        b'{"format": "other"}\n',
+        b"\x00" * 100,
+        b'{"format":"recommender-library-5","fingerprint":1}\n',
+    ],
 )
 def test_a_damaged_cache_is_rebuilt(root: Path, damage: bytes) -> None:
     expected = dict(load_from(root, derived).documents)
@@ -84,16 +92,12 @@ def test_the_shipped_form_needs_no_cache(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("a: 1\na: 2", "twice"), ("a: [1", "x.yaml:"), ("a: !!python/object:os.system x", "x.yaml"), ("a: &b [*b]", "x.yaml"), ("\t- 1", "x.yaml")],
+    [("a: 1\na: 2", "twice"), ("a: [1", "x.yaml:"), ("a: !!python/object:os.system x", "x.yaml"), ("\t- 1", "x.yaml")],
 )
 def test_broken_yaml_names_its_place(text: str, word: str) -> None:
-    try:
+    with pytest.raises(RulebookError, match="x.yaml") as caught:
         parse_yaml(text, "x.yaml")
-    except RulebookError as error:
-        assert word in str(error)
-        assert "x.yaml" in str(error)
-    else:
-        assert "&b" in text  # a recursive alias parses; nothing here follows it
+    assert word in str(caught.value)
 
 
 def test_yaml_words_stay_words() -> None:

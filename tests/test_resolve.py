@@ -15,6 +15,13 @@ from recommender.terms import UNKNOWN, Answer, Bites, Effect, OriginKind, Verdic
 LLAMA = "--model-path llama-3.1-8b --speculative-algorithm EAGLE3 --speculative-draft-model-path eagle3-llama-8b-draft"
 
 
+GATED = (
+    (LLAMA, "h100"),
+    ("--model-path deepseek-v3.2 --tp-size 8 --speculative-algorithm EAGLE --dp-size 8 --enable-dp-attention", "b200"),
+    ("--model-path qwen3-next-80b-a3b --tp-size 4 --speculative-algorithm NEXTN --disable-radix-cache", "mi300x"),
+)
+
+
 def judged(words: str, gpu: str | None = "b200", **options: Any) -> Any:
     return check(words.split(), gpu=gpu, **options)
 
@@ -97,8 +104,7 @@ def test_walks_do_not_depend_on_the_gates(session: Session) -> None:
     steps = tuple(Step(rule=s.rule, position=s.position, phase=s.phase, gate=(), words=s.words) for s in plan.steps)
     opened = Plan(release=plan.release, steps=steps, defaults=plan.defaults, touched=plan.touched)
     assert replace(plan, steps=plan.steps).always != opened.always
-    for words, gpu in ((LLAMA, "h100"), ("--model-path deepseek-v3.2 --tp-size 8 --speculative-algorithm EAGLE --dp-size 8 --enable-dp-attention", "b200"),
-                       ("--model-path qwen3-next-80b-a3b --tp-size 4 --speculative-algorithm NEXTN --disable-radix-cache", "mi300x")):  # fmt: skip
+    for words, gpu in GATED:
         launch: Launch = session.read(words.split())
         facts = session.facts_of(find_gpu(gpu), launch.asked, session.roles)
         one, two = walk(plan, launch.asked, facts), walk(opened, launch.asked, facts)
@@ -107,7 +113,10 @@ def test_walks_do_not_depend_on_the_gates(session: Session) -> None:
         assert [s.step.rule.id for s in one.struck] == [s.step.rule.id for s in two.struck]
 
 
-@pytest.mark.parametrize("words", ["--model-path llama-3.1-8b --page-size many", "--model-path llama-3.1-8b --speculative-num-stepz 3", "--tp 2"])
+@pytest.mark.parametrize(
+    "words",
+    ["--model-path llama-3.1-8b --page-size many", "--model-path llama-3.1-8b --speculative-num-stepz 3", "--tp 2"],
+)
 def test_the_parsers_refusals_come_first(words: str, session: Session) -> None:
     result = check_launch(session, session.read(words.split()), find_gpu("h100"))
     assert result.findings[0].bites is Bites.PARSE

@@ -53,7 +53,9 @@ def test_solver_and_brute_force_agree(seed: int) -> None:
     small = narrowed(question, rng)
     conditions = {name for name, _ in small.keeps}
     names = [variable.name for variable in small.variables]
-    everything = [dict(zip(names, values, strict=True)) for values in itertools.product(*(v.domain for v in small.variables))]
+    everything = [
+        dict(zip(names, values, strict=True)) for values in itertools.product(*(v.domain for v in small.variables))
+    ]
     encoded = encode(small)
     kept = [c for c in encoded.constraints if c.name in conditions]
     expected = {_key(a) for a in everything if valid(small, a) and not names_where(kept, a, Verdict.BREAKS)}
@@ -63,11 +65,18 @@ def test_solver_and_brute_force_agree(seed: int) -> None:
 
 
 def test_a_law_left_out_changes_the_rows() -> None:
-    here = adviser("b200", 1, "llama-3.1-8b", speculative_draft_model_path="eagle3-llama-8b-draft", attention_backend="trtllm_mha")
+    here = adviser(
+        "b200", 1, "llama-3.1-8b", speculative_draft_model_path="eagle3-llama-8b-draft", attention_backend="trtllm_mha"
+    )
     question = first_question(here)
     assert question is not None
     with_it = {_key(a) for a in solutions(encode(question))}
-    without = {_key(a) for a in solutions(encode(replace(question, ignore=frozenset({"trtllm-mha-chain-only", "paged-trees-need-a-cascade-backend"}))))}
+    without = {
+        _key(a)
+        for a in solutions(
+            encode(replace(question, ignore=frozenset({"trtllm-mha-chain-only", "paged-trees-need-a-cascade-backend"})))
+        )
+    }
     assert with_it < without
     widths = {dict(row)["speculative_eagle_topk"] for row in with_it}
     assert widths == {"1"}
@@ -85,7 +94,9 @@ def test_every_rule_in_play_is_a_constraint_over_what_it_reads(seed: int) -> Non
     for constraint in encoded.constraints:
         assert set(constraint.scope) <= searched
         if constraint.step is not None:
-            assert constraint.step.reads & searched <= set(constraint.scope) or constraint.step.reads.isdisjoint(searched)
+            assert constraint.step.reads & searched <= set(constraint.scope) or constraint.step.reads.isdisjoint(
+                searched
+            )
     rng = random.Random(seed)
     for _ in range(40):
         assignment = {variable.name: rng.choice(variable.domain) for variable in question.variables}

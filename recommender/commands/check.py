@@ -35,7 +35,9 @@ def run(
 
         return run_cases(cases=cases, root=root, sglang=sglang, gpu=gpu, format_=format_)
     if command is None:
-        raise UsageError("nothing to check: put the launch command after --, or give --cases FILE; see recommender check --help")
+        raise UsageError(
+            "nothing to check: put the launch command after --, or give --cases FILE; see recommender check --help"
+        )
     device = device_of(gpu, gpus, required=False)
     book = load_rulebook()
     session = open_session(book, release_of(sglang), root)

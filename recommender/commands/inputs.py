@@ -37,7 +37,9 @@ def device_of(gpu: str | None, gpus: int | None, *, required: bool) -> Gpu | Non
         device = profiles.detect_gpu()
         if device is None:
             if required:
-                raise UsageError("no device found here (nvidia-smi and rocminfo are silent): name one with --gpu, for example --gpu b200")
+                raise UsageError(
+                    "no device found here (nvidia-smi and rocminfo are silent): name one with --gpu, for example --gpu b200"
+                )
             sys.stderr.write("recommender: no device named or found; hardware is unknown (--gpu NAME)\n")
             return None
         sys.stderr.write(f"recommender: found {device.count} x {device.name}\n")

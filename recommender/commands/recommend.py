@@ -41,9 +41,13 @@ def run(
     session = open_session(load_rulebook(), release_of(sglang))
     split = split_command(command) if command is not None else Command()
     launch = _read(session, split, variables(env)) if command is not None else Launch(asked={}, spelled={})
-    given = _pins(session, launch, model, draft, [*pins, *(f"{name}={value}" for name, value in variables(env).items())])
+    given = _pins(
+        session, launch, model, draft, [*pins, *(f"{name}={value}" for name, value in variables(env).items())]
+    )
     if session.roles["model"] not in given:
-        raise UsageError("no model: give --model (a profile id, a Hugging Face id or a config.json), or a command after --")
+        raise UsageError(
+            "no model: give --model (a profile id, a Hugging Face id or a config.json), or a command after --"
+        )
     aliases = session.book.library.one("constraints/sglang/search.yaml")["aliases"]
     freed = frozenset(field_of(name, session.edition.command_line, aliases) for name in free)
     device = device_of(gpu, gpus, required=True)
@@ -52,7 +56,14 @@ def run(
     devices = gpus or device.count or _ranks(session, given) or 1
     adviser = Adviser(
         session,
-        Ask(gpu=replace(device, count=devices), gpus=devices, pins=given, freed=freed, concurrency=concurrency, strict=strict),
+        Ask(
+            gpu=replace(device, count=devices),
+            gpus=devices,
+            pins=given,
+            freed=freed,
+            concurrency=concurrency,
+            strict=strict,
+        ),
     )
     advice = adviser.advise(max(top, 1) if format_ not in ("table", "json") else top)
     return _print(advice, adviser, split, launch, format_, allow_unknown)
@@ -64,7 +75,9 @@ def _read(session: Session, split: Command, env: Mapping[str, str]) -> Launch:
     for refusal in launch.refusals:
         if refusal.field != role or role in launch.asked:
             near = f"; nearest: {', '.join(refusal.near)}" if refusal.near else ""
-            raise UsageError(f"the command does not parse: {refusal.message}{near}; recommender check -- COMMAND tells more")
+            raise UsageError(
+                f"the command does not parse: {refusal.message}{near}; recommender check -- COMMAND tells more"
+            )
     return launch
 
 
@@ -114,7 +127,15 @@ def settings_of(session: Session, row: Row) -> dict[str, Value]:
         name: public_name(session, value) if name in (roles["model"], roles["draft"]) else value
         for name, value in row.asked.items()
     }
-    order = [roles["model"], roles["ranks"], roles["algorithm"], roles["draft"], roles["steps"], roles["topk"], roles["draft_tokens"]]
+    order = [
+        roles["model"],
+        roles["ranks"],
+        roles["algorithm"],
+        roles["draft"],
+        roles["steps"],
+        roles["topk"],
+        roles["draft_tokens"],
+    ]
     first = [name for name in order if name in asked]
     return {name: asked[name] for name in [*first, *(name for name in asked if name not in first)]}
 
@@ -148,9 +169,7 @@ def command_of(session: Session, row: Row, split: Command, launch: Launch) -> st
     return Command(head=tuple(launcher), argv=flags_for(line, settings)).text()
 
 
-def _print(
-    advice: Advice, adviser: Adviser, split: Command, launch: Launch, format_: str, allow_unknown: bool
-) -> int:
+def _print(advice: Advice, adviser: Adviser, split: Command, launch: Launch, format_: str, allow_unknown: bool) -> int:
     from recommender.render import recommend as render
 
     session = adviser.session
@@ -180,7 +199,9 @@ def _print(
     else:
         import yaml
 
-        text = yaml.safe_dump(config_mapping(session.edition.command_line, settings_of(session, row)), sort_keys=False).rstrip()
+        text = yaml.safe_dump(
+            config_mapping(session.edition.command_line, settings_of(session, row)), sort_keys=False
+        ).rstrip()
     render.print_words(advice, adviser)
     sys.stdout.write(text + "\n")
     return 0

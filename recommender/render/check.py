@@ -70,7 +70,11 @@ def finding_json(finding: Finding, full: bool = True) -> dict[str, Any]:
         "verified": finding.verified,
         "sources": [source_text(source) for source in finding.sources],
         "cures": [
-            {"flags": list(cure.flags), "changes": {k: machine_value(v) for k, v in cure.changes.items()}, "clean": cure.clean}
+            {
+                "flags": list(cure.flags),
+                "changes": {k: machine_value(v) for k, v in cure.changes.items()},
+                "clean": cure.clean,
+            }
             for cure in finding.cures
         ],
     }
@@ -129,14 +133,13 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
     if result.sglang != result.judged_as:
         out.print(f"SGLang {result.sglang} is not covered; judged as {result.judged_as}.")
     _print_cure(out, result)
-    groups = (
-        ("Laws it breaks", lambda f: f.effect is Effect.REJECTS and f.verdict is Verdict.BREAKS),
-        ("Cannot be judged", lambda f: f.verdict is Verdict.UNKNOWN),
-        ("Warnings", lambda f: f.effect is Effect.DEGRADES and f.verdict is Verdict.BREAKS),
-        ("Notes", lambda f: f.effect is Effect.NOTES and f.verdict is Verdict.BREAKS),
-    )
-    for title, belongs in groups:
-        chosen = [finding for finding in result.findings if belongs(finding)]
+    broken = [finding for finding in result.findings if finding.verdict is Verdict.BREAKS]
+    for title, chosen in (
+        ("Laws it breaks", [finding for finding in broken if finding.effect is Effect.REJECTS]),
+        ("Cannot be judged", [finding for finding in result.findings if finding.verdict is Verdict.UNKNOWN]),
+        ("Warnings", [finding for finding in broken if finding.effect is Effect.DEGRADES]),
+        ("Notes", [finding for finding in broken if finding.effect is Effect.NOTES]),
+    ):
         if chosen:
             out.print(f"\n{title}", style="bold")
             _print_findings(out, chosen)
@@ -198,9 +201,13 @@ def _print_resolved(out: Console, result: CheckResult, fields: Iterable[str]) ->
         if known.origin is OriginKind.DEFAULT:
             defaults.append(name)
             continue
-        shown.add_row(name, f"{plain(show(known.value))}  ({known.origin.value}{' ' + known.rule if known.rule else ''})")
+        shown.add_row(
+            name, f"{plain(show(known.value))}  ({known.origin.value}{' ' + known.rule if known.rule else ''})"
+        )
     if shown.row_count:
-        out.print("\nResolved" + (", as far as the engine gets" if result.verdict is Answer.REFUSES else ""), style="bold")
+        out.print(
+            "\nResolved" + (", as far as the engine gets" if result.verdict is Answer.REFUSES else ""), style="bold"
+        )
         out.print(shown)
     if defaults:
         out.print(indented("at their default: " + ", ".join(defaults)))
@@ -213,5 +220,5 @@ def _print_sources(out: Console, findings: Iterable[Finding]) -> None:
             lines.setdefault(source_text(source), []).append(finding.rule)
     if lines:
         out.print("\nSources", style="bold")
-        for source, rules in lines.items():
-            out.print(indented(f"{source}: {', '.join(dict.fromkeys(rules))}"))
+        for words, rules in lines.items():
+            out.print(indented(f"{words}: {', '.join(dict.fromkeys(rules))}"))

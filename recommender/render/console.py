@@ -45,13 +45,18 @@ def indented(text: str) -> str:
     import textwrap
 
     return textwrap.fill(
-        plain(text), width=WIDTH - 4, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+        plain(text),
+        width=WIDTH - 4,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+        break_long_words=False,
     )
 
 
 def stacked(name: str, words: str, width: int = 60) -> str:
     """A table's cell of a name, and below it a sentence two columns in."""
-    import textwrap  # noqa: PLC0415  most commands print no such table
+    import textwrap
 
     margin = "  "
     below = textwrap.fill(

@@ -87,7 +87,9 @@ def _print_rows(out: Console, advice: Advice, adviser: Adviser) -> None:
         )
     out.print()
     out.print(shown)
-    drafts = dict.fromkeys(row.candidate.draft or ("its own head" if row.candidate.own else "none") for row in advice.rows)
+    drafts = dict.fromkeys(
+        row.candidate.draft or ("its own head" if row.candidate.own else "none") for row in advice.rows
+    )
     out.print(f"draft: {', '.join(map(plain, drafts))}")
     if any(row.unknown for row in advice.rows):
         out.print("?  a law on it cannot be judged")
@@ -101,7 +103,9 @@ def _print_reasons(out: Console, advice: Advice) -> None:
     out.print("\nWhy in this order", style="bold")
     out.print(indented(advice.rows[0].candidate.why))
     for number, row in enumerate(advice.rows[:10], start=1):
-        extra = "".join(f"; not judged: {name}" for name in row.unknown[:3]) + "".join(f"; degraded: {name}" for name in row.costs[:3])
+        extra = "".join(f"; not judged: {name}" for name in row.unknown[:3]) + "".join(
+            f"; degraded: {name}" for name in row.costs[:3]
+        )
         out.print(indented(f"{number}. {row.reason}{extra}"))
 
 
@@ -202,7 +206,9 @@ def advice_json(advice: Advice, adviser: Adviser, flags: Sequence[Sequence[str]]
         if forced
         else None,
         "stated": dict(advice.stated),
-        "alternatives": {name: [machine_value(value) for value in values] for name, values in advice.alternatives.items()},
+        "alternatives": {
+            name: [machine_value(value) for value in values] for name, values in advice.alternatives.items()
+        },
         "rewrites": {
             name: {"asked": machine_value(known.asked), "becomes": machine_value(known.value), "rule": known.rule}
             for name, known in advice.rewrites.items()
@@ -242,7 +248,11 @@ def _no_answer_json(advice: Advice, adviser: Adviser) -> dict[str, Any] | None:
                 "algorithm": candidate.algorithm,
                 "draft": candidate.draft,
                 "rules": [
-                    {"rule": name, "statement": rules[name].statement, "sources": [source_text(s) for s in rules[name].sources]}
+                    {
+                        "rule": name,
+                        "statement": rules[name].statement,
+                        "sources": [source_text(s) for s in rules[name].sources],
+                    }
                     if name in rules
                     else {"rule": name}
                     for name in clash.rules
