@@ -50,7 +50,7 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415  a name costs nothing until it is asked for
+    from importlib import import_module
 
     value: object = getattr(import_module(home), name)
     globals()[name] = value

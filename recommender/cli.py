@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -15,6 +15,7 @@ from recommender.errors import RecommenderError
 from recommender.render.names import CHECK_FORMATS, LIST_FORMATS, RECOMMEND_FORMATS, TEXT_FORMATS
 
 MISUSE = 2
+_Function = TypeVar("_Function", bound=Callable[..., None])
 
 app = typer.Typer(
     name="recommender",
@@ -40,21 +41,32 @@ def _complete(kind: str) -> Any:
 
 GpuOption = Annotated[
     str | None,
-    typer.Option("--gpu", metavar="NAME", help="Device: an id, the name nvidia-smi prints, or 8xb200. Default: detected.",
-                 autocompletion=_complete("gpus")),
+    typer.Option(
+        "--gpu",
+        metavar="NAME",
+        help="Device: an id, the name nvidia-smi prints, or 8xb200. Default: detected.",
+        autocompletion=_complete("gpus"),
+    ),
 ]
 SglangOption = Annotated[
     str | None,
-    typer.Option("--sglang", metavar="VERSION", help="Engine release. Default: the one installed here, else the newest known.",
-                 autocompletion=_complete("releases")),
+    typer.Option(
+        "--sglang",
+        metavar="VERSION",
+        help="Engine release. Default: the one installed here, else the newest known.",
+        autocompletion=_complete("releases"),
+    ),
 ]
-GpusOption = Annotated[int | None, typer.Option("--gpus", min=1, metavar="N", help="How many devices the launch may use.")]
+GpusOption = Annotated[
+    int | None, typer.Option("--gpus", min=1, metavar="N", help="How many devices the launch may use.")
+]
 EnvOption = Annotated[
-    list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="An environment variable of the launch (repeatable).")
+    list[str] | None,
+    typer.Option("--env", metavar="NAME=VALUE", help="An environment variable of the launch (repeatable)."),
 ]
 
 
-def _command(name: str, target: typer.Typer = app) -> Any:
+def _command(name: str, target: typer.Typer = app) -> Callable[[_Function], _Function]:
     from recommender.commands.helptext import LazyEpilogCommand
 
     return target.command(name, cls=LazyEpilogCommand)
@@ -63,7 +75,9 @@ def _command(name: str, target: typer.Typer = app) -> Any:
 @app.callback(invoke_without_command=True)
 def _main(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the tool, the rulebook digest and the releases.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the tool, the rulebook digest and the releases.")
+    ] = False,
     format_: Annotated[str, typer.Option("--format", hidden=True)] = "text",
 ) -> None:
     if version:
@@ -83,8 +97,12 @@ def check(
     gpus: GpusOption = None,
     sglang: SglangOption = None,
     env: EnvOption = None,
-    cases: Annotated[Path | None, typer.Option("--cases", metavar="FILE", help="JSON lines of launches; - reads stdin.")] = None,
-    root: Annotated[Path | None, typer.Option("--root", metavar="DIR", help="Folder that paths in --cases start from.")] = None,
+    cases: Annotated[
+        Path | None, typer.Option("--cases", metavar="FILE", help="JSON lines of launches; - reads stdin.")
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option("--root", metavar="DIR", help="Folder that paths in --cases start from.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="What is unknown or degraded also fails (exit 1).")] = False,
     format_: Annotated[str, typer.Option("--format", help=" | ".join(CHECK_FORMATS), metavar="FORMAT")] = "table",
 ) -> None:
@@ -116,22 +134,31 @@ def recommend(
     gpus: GpusOption = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="MODEL", help="Profile id, Hugging Face id, or path to a config.json.",
-                     autocompletion=_complete("models")),
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Profile id, Hugging Face id, or path to a config.json.",
+            autocompletion=_complete("models"),
+        ),
     ] = None,
     draft: Annotated[
         str | None,
-        typer.Option("--draft", metavar="MODEL", help="Draft model, named as --model.", autocompletion=_complete("drafts")),
+        typer.Option(
+            "--draft", metavar="MODEL", help="Draft model, named as --model.", autocompletion=_complete("drafts")
+        ),
     ] = None,
     sglang: SglangOption = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Pin a setting (repeatable).")
     ] = None,
     free: Annotated[
-        list[str] | None, typer.Option("--free", metavar="NAME", help="Search a setting that the command pins (repeatable).")
+        list[str] | None,
+        typer.Option("--free", metavar="NAME", help="Search a setting that the command pins (repeatable)."),
     ] = None,
     env: EnvOption = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, metavar="N", help="Requests running at once.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, metavar="N", help="Requests running at once.")
+    ] = 8,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to show; 0 shows all.")] = 5,
     strict: Annotated[bool, typer.Option("--strict", help="Leave out what the engine would run degraded.")] = False,
     allow_unknown: Annotated[
@@ -168,8 +195,12 @@ def recommend(
 @_command("explain")
 def explain(
     subject: Annotated[
-        str, typer.Argument(metavar="RULE|FILE|TEXT", help="A rule id, a log file, or an error message; - reads stdin.",
-                            autocompletion=_complete("rules"))
+        str,
+        typer.Argument(
+            metavar="RULE|FILE|TEXT",
+            help="A rule id, a log file, or an error message; - reads stdin.",
+            autocompletion=_complete("rules"),
+        ),
     ],
     sglang: SglangOption = None,
     format_: Annotated[str, typer.Option("--format", help=" | ".join(TEXT_FORMATS), metavar="FORMAT")] = "text",
@@ -183,8 +214,10 @@ def explain(
 @_command("list", rules_app)
 def rules_list(
     sglang: SglangOption = None,
-    topic: Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic.",
-                                              autocompletion=_complete("topics"))] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option("--topic", metavar="TOPIC", help="Only this topic.", autocompletion=_complete("topics")),
+    ] = None,
     format_: Annotated[str, typer.Option("--format", help=" | ".join(LIST_FORMATS), metavar="FORMAT")] = "table",
 ) -> None:
     """List the laws by topic."""
@@ -238,7 +271,7 @@ def run(words: Sequence[str]) -> int:
     """Run one command line; returns the exit code. Every error is one line on stderr, never a traceback."""
     own, command = split_at_command(words)
     try:
-        code = app(args=own, obj=command, standalone_mode=False)
+        code = app(args=own, obj=command, prog_name="recommender", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except RecommenderError as error:
         return _complain(str(error))

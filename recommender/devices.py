@@ -163,7 +163,7 @@ def detect_gpu() -> Gpu | None:
 
 
 def _run(*command: str) -> str | None:
-    import subprocess  # noqa: PLC0415  not every command looks for a device
+    import subprocess
 
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DETECTION_SECONDS, check=False)

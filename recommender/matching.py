@@ -339,12 +339,14 @@ def _place(frame: re.Match[str]) -> str:
 
 
 def _continued(text: str, line: _Line, lead: int) -> str:
-    """A message of several lines: up to a blank line, a traceback, or a line that starts like the first one."""
+    """A message of several lines: up to a blank line, a traceback, another error, or a line that starts like the first."""
     parts = [line.text[lead:]]
     opening = line.text[: min(lead, 4)].strip()
     for below in _below(text, line, LONGEST_MESSAGE_LINES):
         bare = below.text.strip()
         if not bare or _START in bare or _FRAME.search(bare) or (opening and bare.startswith(opening)):
+            break
+        if any(_heads(below.text)):
             break
         parts.append(below.text)
     return "\n".join(parts)[:LONGEST_PASSAGE]

@@ -11,7 +11,7 @@ HELP = "constraints/sglang/help.yaml"
 
 def examples(command: str) -> dict[str, list[str]]:
     """The example command lines of a command ("rules list"), by job: alone, then with options that change its job."""
-    from recommender.library import load  # noqa: PLC0415  only help needs it
+    from recommender.library import load
 
     document = load().one(HELP)
     return {
@@ -48,6 +48,6 @@ class LazyEpilogCommand(TyperCommand):
         super().format_help(ctx, formatter)
         text = ending(_path(ctx))
         if text:
-            from typer import echo  # noqa: PLC0415
+            from typer import echo
 
             echo(text)

@@ -154,7 +154,9 @@ def print_law(out: Console, law: LawAccount, number: str, judged_as: str) -> Non
     row(out, "law", f"{law.rule} ({law.topic})")
     row(out, "bites", when_it_bites(law))
     if law.said:
-        row(out, "found", shortened(law.said) + (f" - raised at {law.place}" if law.place else ""))
+        row(out, "found", shortened(law.said))
+    if law.place:
+        row(out, "raised at", place_words(law.place))
     if law.writes:
         row(out, "writes", ", ".join(f"{name} = {_value_words(value)}" for name, value in law.writes.items()))
     if law.message:
@@ -203,6 +205,12 @@ def _filled(text: str, first: str, rest: str) -> str:
         glued, width=WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=True
     )
     return lines.replace(_GLUE, " ")
+
+
+def place_words(place: str) -> str:
+    """A frame as people look for it: the end of its path, the line, the function."""
+    path, line, function = place.rsplit(":", 2)
+    return f"{'/'.join(path.split('/')[-3:])} line {line}, {function}"
 
 
 def shortened(text: str) -> str:
