@@ -216,6 +216,8 @@ def _whole_cure(
         broken = [item for item in result.struck if not item.after and item.step.rule.id in rejections(result)]
         if not broken:
             changes = {name: changed.get(name) for name in {**asked, **changed} if changed.get(name) != asked.get(name)}
+            if not changes:
+                return None
             cure = Cure(changes=changes, clean=True, from_rule=False)
             return replace(cure, flags=flags_of(session, cure))
         cures = next((found for item in broken if (found := _cures(session, result, facts, item))), ())

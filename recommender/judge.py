@@ -31,7 +31,7 @@ def _finding(item: Struck, ids: set[str], facts: FactTable) -> Finding:
         effect=rule.effect,
         bites=rule.bites,
         verdict=item.verdict,
-        message=item.message,
+        message=rule.statement if item.verdict is Verdict.UNKNOWN else item.message,
         statement=rule.statement,
         sources=rule.sources,
         reads=item.reads,

@@ -170,7 +170,7 @@ class CheckResult:
         return {
             name: known
             for name, known in self.values.items()
-            if known.origin is OriginKind.RULE and known.asked is not None and known.asked != known.value
+            if known.origin is OriginKind.RULE and known.asked is not None and known.value not in (known.asked, UNKNOWN)
         }
 
 

@@ -12,11 +12,11 @@ from recommender.errors import UsageError
 from recommender.forms.command import Command, split_command
 from recommender.forms.emit import config_mapping, flags_for, flags_text, patch_for, rewrite
 from recommender.forms.names import field_of, read_value, split_pair
-from recommender.profiles import Model
+from recommender.profiles import Model, find_model
 from recommender.render.names import RECOMMEND_FORMATS
 from recommender.rulebook import load_rulebook
 from recommender.session import Launch, Session, environment_value, open_session
-from recommender.terms import Value
+from recommender.terms import UNKNOWN, Value
 
 
 def run(
@@ -52,7 +52,8 @@ def run(
     freed = frozenset(field_of(name, session.edition.command_line, aliases) for name in free)
     device = device_of(gpu, gpus, required=True)
     assert device is not None
-    session.model(given[session.roles["model"]])
+    if session.model(given[session.roles["model"]]) is UNKNOWN:
+        _refuse_model(session, given[session.roles["model"]])
     devices = gpus or device.count or _ranks(session, given) or 1
     adviser = Adviser(
         session,
@@ -79,6 +80,20 @@ def _read(session: Session, split: Command, env: Mapping[str, str]) -> Launch:
                 f"the command does not parse: {refusal.message}{near}; recommender check -- COMMAND tells more"
             )
     return launch
+
+
+def _refuse_model(session: Session, reference: Value) -> None:
+    """Say that nothing is known of a model, and what to do: without its facts nothing can be recommended.
+
+    Raises:
+        UsageError: always.
+    """
+    if not isinstance(reference, str):
+        raise UsageError("the model's name stands in a shell variable: give --model")
+    try:
+        find_model(reference, session.root)
+    except UsageError as error:
+        raise UsageError(f"{error}; give the path of its config.json") from None
 
 
 def _pins(

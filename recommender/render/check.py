@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recommender.expr import show
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "recommender.check/1"
 MOST_CURES = 4
+MOST_MISSING = 6
 _WHEN = {
     Bites.PARSE: "while parsing",
     Bites.STARTUP: "at startup",
@@ -136,13 +137,13 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
     broken = [finding for finding in result.findings if finding.verdict is Verdict.BREAKS]
     for title, chosen in (
         ("Laws it breaks", [finding for finding in broken if finding.effect is Effect.REJECTS]),
-        ("Cannot be judged", [finding for finding in result.findings if finding.verdict is Verdict.UNKNOWN]),
         ("Warnings", [finding for finding in broken if finding.effect is Effect.DEGRADES]),
         ("Notes", [finding for finding in broken if finding.effect is Effect.NOTES]),
     ):
         if chosen:
             out.print(f"\n{title}", style="bold")
             _print_findings(out, chosen)
+    _print_unknown(out, [finding for finding in result.findings if finding.verdict is Verdict.UNKNOWN])
     _print_rewrites(out, result.rewrites)
     _print_not_judged(out, result)
     _print_resolved(out, result, fields)
@@ -153,7 +154,7 @@ def _print_cure(out: Console, result: CheckResult) -> None:
     """The cures, those that leave the launch clean first; where there are some, the others would only mislead."""
     found = {cure.flags: cure for finding in result.findings for cure in finding.cures if cure.flags}
     clean = [flags for flags, cure in found.items() if cure.clean]
-    if not clean and result.cure is not None:
+    if not clean and result.cure is not None and result.cure.flags:
         clean = [result.cure.flags]
     chosen = clean or list(found)
     for number, flags in enumerate(chosen[:MOST_CURES]):
@@ -167,10 +168,24 @@ def _print_findings(out: Console, findings: Iterable[Finding]) -> None:
         when = f" ({_WHEN[finding.bites]})" if finding.bites else ""
         out.print(f"{number:>2}. {finding.rule}{when}", soft_wrap=True)
         out.print(indented(finding.message))
-        if finding.missing:
-            out.print(indented(f"not known: {', '.join(finding.missing)}"))
         if finding.under:
             out.print(indented(f"only a consequence of {finding.under}"))
+
+
+def _print_unknown(out: Console, findings: Sequence[Finding]) -> None:
+    """What cannot be judged, by the facts and words that are missing: naming those is what helps."""
+    if not findings:
+        return
+    laws = "1 law" if len(findings) == 1 else f"{len(findings)} laws"
+    out.print(f"\nCannot be judged: {laws}", style="bold")
+    roots: dict[str, list[str]] = {}
+    for finding in findings:
+        facts = [name for name in finding.missing if "." in name]
+        for name in facts or finding.missing:
+            roots.setdefault(name, []).append(finding.rule)
+    for name, rules in sorted(roots.items(), key=lambda item: -len(item[1]))[:MOST_MISSING]:
+        more = f" and {len(rules) - 3} more" if len(rules) > 3 else ""
+        out.print(indented(f"{name} is not known: {', '.join(rules[:3])}{more}"))
 
 
 def _print_rewrites(out: Console, rewrites: Mapping[str, Known]) -> None:
@@ -195,11 +210,12 @@ def _print_not_judged(out: Console, result: CheckResult) -> None:
 def _print_resolved(out: Console, result: CheckResult, fields: Iterable[str]) -> None:
     shown = table([("setting", "left"), ("resolved", "left")])
     shown.columns[0].no_wrap = True
-    defaults = []
+    defaults: list[str] = []
+    unknown: list[str] = []
     for name in fields:
         known = result.values[name]
-        if known.origin is OriginKind.DEFAULT:
-            defaults.append(name)
+        if known.origin is OriginKind.DEFAULT or known.value is UNKNOWN:
+            (unknown if known.value is UNKNOWN else defaults).append(name)
             continue
         shown.add_row(
             name, f"{plain(show(known.value))}  ({known.origin.value}{' ' + known.rule if known.rule else ''})"
@@ -209,6 +225,8 @@ def _print_resolved(out: Console, result: CheckResult, fields: Iterable[str]) ->
             "\nResolved" + (", as far as the engine gets" if result.verdict is Answer.REFUSES else ""), style="bold"
         )
         out.print(shown)
+    if unknown:
+        out.print(indented("not known: " + ", ".join(unknown)))
     if defaults:
         out.print(indented("at their default: " + ", ".join(defaults)))
 
@@ -216,7 +234,7 @@ def _print_resolved(out: Console, result: CheckResult, fields: Iterable[str]) ->
 def _print_sources(out: Console, findings: Iterable[Finding]) -> None:
     lines: dict[str, list[str]] = {}
     for finding in findings:
-        for source in finding.sources:
+        for source in finding.sources if finding.verdict is Verdict.BREAKS else ():
             lines.setdefault(source_text(source), []).append(finding.rule)
     if lines:
         out.print("\nSources", style="bold")
