@@ -1,0 +1,186 @@
+"""Holds our check against the engine and prints where they part; it must not change a rule or a record.
+
+    python -m tests.oracle.compare                                  # the recorded answers; needs no engine
+    python -m tests.oracle.compare --live 0.5.23 --devices all --count 60 --seeds 901
+    python -m tests.oracle.compare --live 0.5.23 --examples         # every rule's examples; records the answers
+    python -m tests.oracle.compare --at page_size                   # only causes that match; --show 5 launches of each
+
+Exit 1 when anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recommender.rulebook import load_rulebook
+from recommender.session import Session, open_session
+
+from .agree import Tally, compare, grouped
+from .client import OracleError, home
+from .examples import Example, all_examples, objection
+from .folders import kept_folders
+from .record import add_draw_options, answers, cases_of, reported
+from .records import Answered, RecordError, read, recorded_file, write
+
+
+def session_of(release: str) -> Session:
+    """Our check as of a release, where models/ID is a folder."""
+    return open_session(load_rulebook(), release, kept_folders(home()))
+
+
+def report(tally: Tally, show: int, at: str = "") -> None:
+    """Print what differs, by cause, then the counts."""
+    for cause, launches in grouped(tally.causes):
+        if re.search(at, cause):
+            say(f"{len(launches):5d}  {cause}")
+            for launch in launches[:show]:
+                env = "".join(f"{name}={value} " for name, value in launch.env.items())
+                say(f"         {launch.device}: {env}{' '.join(launch.argv)}")
+    for line in tally.lines():
+        say(line)
+
+
+def say(line: str) -> None:
+    """Print."""
+    print(line, flush=True)  # noqa: T201
+
+
+def tally_of(session: Session, launches: Iterable[Answered], tally: Tally | None = None) -> Tally:
+    """Compare every launch."""
+    counted = tally or Tally()
+    for launch in launches:
+        counted.add(compare(session, launch))
+    return counted
+
+
+def question(device: str, asked: Example | Answered) -> tuple[Any, ...]:
+    """What tells two launches apart."""
+    return device, asked.argv, tuple(sorted(asked.env.items()))
+
+
+def ask_examples(
+    release: str, examples: Sequence[Example], known: Mapping[tuple[Any, ...], Answered], keep: Path | None
+) -> dict[tuple[Any, ...], Answered]:
+    """The engine's answers to examples by question, those of `known` without asking again; kept after each device.
+
+    Raises:
+        OracleError: the engine could not be asked.
+    """
+    found: dict[tuple[Any, ...], Answered] = {}
+    wanted: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
+    becomes: dict[tuple[Any, ...], set[str]] = {}
+    for example in examples:
+        device = example.engine_device
+        if device:
+            asked = question(device, example)
+            becomes.setdefault(asked, set()).update(example.becomes)
+            wanted.setdefault(device, {})[asked] = {"argv": list(example.argv), "env": dict(example.env)}
+    for asked, fields in becomes.items():
+        answer = known.get(asked)
+        seen = {name for _, written in answer.writes for name in written} if answer else set()
+        if answer and (not answer.ok or fields <= seen):
+            found[asked] = answer
+            del wanted[asked[0]][asked]
+    fields = {*reported(), *(name for names in becomes.values() for name in names)}
+    cases = {device: list(asked.values()) for device, asked in wanted.items() if asked}
+    for replies in answers(release, cases, fields=fields, writes=True):
+        for answer in replies:
+            asked = question(answer.device, answer)
+            found[asked] = _to_keep(answer, becomes[asked])
+        print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)  # noqa: T201
+        if keep:
+            write(keep, release, reported(), found.values())
+    if keep:
+        write(keep, release, reported(), found.values())
+    return found
+
+
+def _to_keep(answer: Answered, becomes: set[str]) -> Answered:
+    """Of what the engine declared only the values that examples are about, and their last values."""
+    said = [(name, {field: value}) for name, fields in answer.writes for field, value in fields.items()]
+    if answer.ok:
+        said += [("", {field: answer.resolved.get(field)}) for field in sorted(becomes)]
+    return replace(answer, writes=tuple((name, fields) for name, fields in said if set(fields) <= becomes))
+
+
+def run_examples(release: str, pattern: str, show: int, fresh: bool) -> int:
+    """Ask the engine about the examples of every rule that it was not asked about yet, and print where it objects."""
+    session = session_of(release)
+    every = [example for example in all_examples(session.book) if example.release == release]
+    chosen = [example for example in every if re.search(pattern, example.rule.id)]
+    path = recorded_file(release, "examples")
+    before = {} if fresh or not path.exists() else {question(each.device, each): each for each in read(path)[1]}
+    found = ask_examples(release, chosen, before, path if chosen == every else None)
+    problems = unasked = 0
+    tally = Tally()
+    for example in chosen:
+        answer = found.get(question(example.engine_device, example))
+        if answer is None:
+            unasked += 1
+            continue
+        tally.add(compare(session, answer))
+        problem = objection(example, answer, session.edition.rules.values())
+        if problem:
+            problems += 1
+            say(f"{example.name}: {problem}")
+    say("")
+    report(tally, show)
+    say(f"examples: {len(chosen)}, objected to: {problems}, not asked: {unasked}")
+    return 1 if problems or tally.causes else 0
+
+
+def main() -> int:
+    """Compare."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--live", metavar="RELEASE", help="ask the engine now")
+    options.add_argument(
+        "--recorded", type=Path, help="a file of answers; default: the tests' own of the newest release"
+    )
+    options.add_argument("--examples", action="store_true", help="with --live: every rule's examples")
+    options.add_argument("--fresh", action="store_true", help="with --examples: ask about all of them anew")
+    options.add_argument("--rules", default="", help="with --examples: only rules whose id matches")
+    options.add_argument(
+        "--keep", type=Path, help="with --live: also keep the answers in a file (examples: in the tests' own)"
+    )
+    options.add_argument("--show", type=int, default=2)
+    options.add_argument("--at", default="", help="only causes that match this pattern")
+    add_draw_options(options)
+    given = options.parse_args()
+    try:
+        if given.live and given.examples:
+            return run_examples(given.live, given.rules, given.show, given.fresh)
+        if given.live:
+            return run_live(given)
+        path = given.recorded or recorded_file(load_rulebook().releases[-1].version)
+        head, launches = read(path)
+        tally = tally_of(session_of(head["sglang"]), launches)
+    except (OracleError, RecordError) as error:
+        print(f"oracle: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    report(tally, given.show, given.at)
+    return 1 if tally.causes else 0
+
+
+def run_live(given: argparse.Namespace) -> int:
+    """Draw launches, ask the engine, compare."""
+    session = session_of(given.live)
+    tally = Tally()
+    kept: list[Answered] = []
+    for replies in answers(given.live, cases_of(given, given.live), fields=reported(), writes=True):
+        tally_of(session, replies, tally)
+        kept.extend(replies)
+        if given.keep:
+            write(given.keep, given.live, reported(), kept)
+        print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)  # noqa: T201
+    report(tally, given.show, given.at)
+    return 1 if tally.causes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

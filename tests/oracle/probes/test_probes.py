@@ -1,0 +1,77 @@
+"""The probes against our rules: recorded outcomes in every run, the engine itself where it is set up (-m oracle)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from recommender.api import check
+from recommender.rulebook import load_rulebook
+from recommender.terms import Answer, Bites, Verdict
+from tests.oracle.agree import matches
+from tests.oracle.client import is_set_up
+from tests.oracle.records import Answered, RecordError
+
+from . import PROBES, Probe, ask, recorded
+
+RELEASE = "0.5.23"
+each_probe = pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
+
+
+@cache
+def outcomes() -> dict[str, dict[str, Any]]:
+    """The recorded outcomes."""
+    try:
+        return recorded(RELEASE)
+    except RecordError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+def agrees(probe: Probe, said: dict[str, dict[str, Any]]) -> None:
+    """The engine's check stops the one launch with the rule's own message, and lets its neighbour pass."""
+    rule = load_rulebook().edition(RELEASE).rules[probe.rule]
+    stopped = said[f"{probe.name}/trips"]
+    assert stopped["ok"] is False, stopped
+    launch = Answered(
+        device=probe.device,
+        argv=(),
+        ok=False,
+        message=stopped["message"],
+        at=stopped["at"],
+        chain=tuple(stopped["chain"]),
+    )
+    assert matches(rule, launch), f"{probe.rule} does not match: {stopped['message']}"
+    assert said[f"{probe.name}/passes"] == {"ok": True}
+
+
+@each_probe
+def test_the_recorded_engine_shows_the_law(probe: Probe) -> None:
+    agrees(probe, outcomes())
+
+
+@each_probe
+def test_our_check_says_the_same(probe: Probe) -> None:
+    for which, device, case in probe.cases():
+        result = check(case["argv"], gpu=device, sglang=RELEASE, cures=False)
+        found = {item.rule: item for item in result.findings}
+        assert result.verdict is Answer.ACCEPTS, "the engine resolves it"
+        if which == "passes":
+            assert probe.rule not in found
+        else:
+            assert found[probe.rule].verdict is Verdict.BREAKS
+            assert found[probe.rule].bites in (Bites.LOAD, Bites.REQUEST)
+
+
+def test_nothing_recorded_is_left_over() -> None:
+    assert set(outcomes()) == {case["id"] for probe in PROBES for _, _, case in probe.cases()}
+
+
+@pytest.mark.oracle
+def test_the_engine_itself_shows_the_laws() -> None:
+    if not is_set_up(RELEASE):
+        pytest.skip(f"run tests/oracle/engine/setup {RELEASE}")
+    said = ask(RELEASE)
+    for probe in PROBES:
+        agrees(probe, said)

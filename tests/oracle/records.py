@@ -1,0 +1,137 @@
+"""Keeps engine answers as one compressed file of JSON lines; it must not ask the engine or judge an answer.
+
+The first line says the release, the fields and how many launches follow. A launch is one line:
+    {"device", "argv", "env"?, "ok": true, "resolved": [values in the order of the fields]}
+    {"device", "argv", "env"?, "ok": false, "type", "message", "at", "chain"}
+either with "writes", [[engine function, {field: value}], ...], where those were kept.
+A launch that the machine could not answer (`ok` null) is not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMAT = "engine-answers-1"
+DATA = Path(__file__).resolve().parent.parent / "data"
+CHAIN = 4
+
+
+class RecordError(RuntimeError):
+    """A file of answers cannot be used; the message is one line that names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A launch on a device, and what the engine made of it. `ok` None: no answer."""
+
+    device: str
+    argv: tuple[str, ...]
+    ok: bool | None
+    env: Mapping[str, str] = field(default_factory=dict)
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    type: str = ""
+    message: str = ""
+    at: str = ""
+    chain: tuple[str, ...] = ()
+    writes: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The places that the engine went through, the last one first."""
+        return " ".join((self.at, *reversed(self.chain)))
+
+
+def answered(device: str, case: Mapping[str, Any], answer: Mapping[str, Any]) -> Answered:
+    """A case with the engine's answer."""
+    return Answered(
+        device=device,
+        argv=tuple(case["argv"]),
+        env=case.get("env") or {},
+        ok=answer["ok"],
+        resolved=answer.get("resolved", {}),
+        type=answer.get("type", ""),
+        message=answer.get("message", ""),
+        at=answer.get("at", ""),
+        chain=tuple(answer.get("chain", ())),
+        writes=tuple((name, fields) for name, fields in answer.get("writes", ())),
+    )
+
+
+def recorded_file(release: str, what: str = "answers") -> Path:
+    """Where the recorded answers of a release lie: to drawn launches (`answers`), to the rules' examples (`examples`)."""
+    return DATA / f"{what}-{release}.jsonl.xz"
+
+
+def write(path: Path, release: str, fields: Sequence[str], launches: Iterable[Answered], **about: Any) -> int:
+    """Keep the launches that have an answer; returns how many."""
+    lines = []
+    for launch in launches:
+        if launch.ok is None:
+            continue
+        line: dict[str, Any] = {"device": launch.device, "argv": " ".join(launch.argv), "ok": launch.ok}
+        if any(" " in word or not word for word in launch.argv):
+            line["argv"] = list(launch.argv)
+        if launch.env:
+            line["env"] = dict(launch.env)
+        if launch.ok:
+            line["resolved"] = [launch.resolved.get(name) for name in fields]
+        else:
+            line |= {
+                "type": launch.type,
+                "message": launch.message,
+                "at": launch.at,
+                "chain": list(launch.chain[-CHAIN:]),
+            }
+        if launch.writes:
+            line["writes"] = launch.writes
+        lines.append(line)
+    head = {"format": FORMAT, "sglang": release, "launches": len(lines), **about, "fields": list(fields)}
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *lines))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    return len(lines)
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[Answered]]:
+    """(the first line, the launches).
+
+    Raises:
+        RecordError: the file is missing, damaged, cut short or of another format.
+    """
+    try:
+        lines = lzma.decompress(path.read_bytes()).decode().splitlines()
+        head = json.loads(lines[0])
+        if head["format"] != FORMAT:
+            raise RecordError(f"{path.name}: format {head['format']!r}, expected {FORMAT!r}")
+        fields = head["fields"]
+        found = [_launch(json.loads(line), fields) for line in lines[1:]]
+        if len(found) != head["launches"]:
+            raise RecordError(f"{path.name}: {len(found)} launches, its first line says {head['launches']}")
+    except OSError as error:
+        raise RecordError(f"{path.name}: cannot be read ({error.strerror})") from None
+    except (lzma.LZMAError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise RecordError(
+            f"{path.name}: damaged ({type(error).__name__}: {error}); record it anew, see tests/oracle/README.md"
+        ) from None
+    return head, found
+
+
+def _launch(line: Mapping[str, Any], fields: Sequence[str]) -> Answered:
+    argv = line["argv"]
+    return Answered(
+        device=line["device"],
+        argv=tuple(argv.split(" ") if isinstance(argv, str) else argv),
+        env=line.get("env", {}),
+        ok=line["ok"],
+        resolved=dict(zip(fields, line["resolved"], strict=True)) if line["ok"] else {},
+        type=line.get("type", ""),
+        message=line.get("message", ""),
+        at=line.get("at", ""),
+        chain=tuple(line.get("chain", ())),
+        writes=tuple((name, written) for name, written in line.get("writes", ())),
+    )

@@ -1,0 +1,297 @@
+"""Draws random launches that a person might try, about half of them wrong; it must not know whether a launch is right.
+
+    python -m tests.oracle.sample 7 200 b200 [--others | --harsh | --wide] [--wild] > cases.jsonl
+
+Each launch takes a checkpoint, a speculative setting and a few of the flags that interact with it. Equal seeds give
+equal launches. --others draws the checkpoints that the plain sampler leaves out; --harsh draws all of them, odd
+backends and rarer flags; --wide is as harsh and draws every checkpoint profile there is; --wild adds one to three flags
+of the whole command line to any of these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from recommender import library
+from recommender.versions import in_range, parse_release
+
+KINDS = ("plain", "others", "harsh", "wide")
+OWN_HEAD = None
+EAGLE3, SMALL = "eagle3-llama-8b-draft", "llama-3.2-1b"
+PLAIN: Mapping[str, Sequence[str | None]] = {  # a checkpoint and the drafts that a person would try with it
+    "llama-3.1-8b": [EAGLE3, SMALL, OWN_HEAD],
+    "llama-3.1-70b": [EAGLE3, SMALL],
+    "llama-4-scout": [EAGLE3],
+    "qwen3-8b": [EAGLE3],
+    "qwen3-30b-a3b": [EAGLE3],
+    "qwen3-235b-a22b-fp8": [EAGLE3],
+    "qwen3-next-80b-a3b": [OWN_HEAD],
+    "qwen3.5-35b-a3b": [OWN_HEAD],
+    "qwen3.5-397b-a17b": [OWN_HEAD],
+    "deepseek-v3": [OWN_HEAD],
+    "deepseek-v3.1-nvfp4": [OWN_HEAD],
+    "deepseek-v3.2": [OWN_HEAD],
+    "deepseek-v4-flash": [OWN_HEAD],
+    "glm-4.5-air": [OWN_HEAD],
+    "glm-5": [OWN_HEAD],
+    "gpt-oss-20b": [EAGLE3],
+    "gpt-oss-120b": [EAGLE3],
+    "kimi-k2": [EAGLE3, OWN_HEAD],
+    "kimi-linear-48b-a3b": [OWN_HEAD, SMALL],
+    "mimo-v2-flash": [OWN_HEAD],
+    "mixtral-8x7b": [SMALL],
+    "minimax-m2.5": [EAGLE3],
+    "gemma-3-27b": [SMALL],
+    "nemotron-3-nano": [OWN_HEAD],
+    "step-3.7-flash": [OWN_HEAD],
+}
+OTHERS: Mapping[str, Sequence[str | None]] = {
+    "gemma-4-26b-a4b": [SMALL],
+    "glm-5.3-fp8": [OWN_HEAD],
+    "kimi-k2.5": [EAGLE3],
+    "kimi-k3": [OWN_HEAD],
+    "qwen3-32b": [EAGLE3],
+    "qwen3-vl-30b-a3b": [EAGLE3],
+    "qwen3.6-27b-nvfp4": [OWN_HEAD],
+}
+HARSH_DRAFTS = (EAGLE3, SMALL, "deepseek-v3", "glm-4.5-air", "gemma-4-26b-a4b")
+ALGORITHMS = ("EAGLE",) * 6 + ("EAGLE3",) * 6 + ("NEXTN",) * 4 + ("STANDALONE",) * 2 + ("NGRAM",) * 2 + (
+    "DFLASH", "DSPARK", "eagle", None)  # fmt: skip
+HARSH_ALGORITHMS = (
+    *ALGORITHMS, "DFLASH", "DSPARK", "UNO", "FROZEN_KV_MTP", "eagle3", "nextn", "dspark", "ngram", "Medusa",
+)  # fmt: skip
+BACKENDS = (
+    "fa3", "fa4", "flashinfer", "triton", "trtllm_mha", "trtllm_mla", "flashmla", "cutedsl_mla", "aiter",
+    "torch_native",
+)  # fmt: skip
+HARSH_BACKENDS = (
+    *BACKENDS, "flex_attention", "hpc_ops", "dsa", "nsa", "dsv4", "tokenspeed_mla", "intel_amx", "ascend",
+    "intel_xpu",
+)  # fmt: skip
+DRAFT_BACKENDS = ("fa3", "flashinfer", "triton", "trtllm_mha", "fa4", "trtllm_mla", "aiter")
+NEVER_WILD = frozenset({"config", "model_path", "host", "port", "device", "log_level", "download_dir", "help"})
+VALUELESS = frozenset({"store_true", "store_false", "boolean", "ignored"})
+STEPS, TOPK = "--speculative-num-steps", "--speculative-eagle-topk"
+TOKENS, DRAFT = "--speculative-num-draft-tokens", "--speculative-draft-model-path"
+
+
+class Draw:
+    """One launch in the making: words so far, and the dice."""
+
+    def __init__(self, rng: random.Random, checkpoint: str) -> None:
+        self.rng = rng
+        self.argv = ["--model-path", f"models/{checkpoint}", "--trust-remote-code"]
+
+    def add(self, *words: Any) -> None:
+        self.argv.extend(map(str, words))
+
+    def flag(self, chance: float, name: str, *values: Any) -> None:
+        if self.rng.random() < chance:
+            self.add(name, self.rng.choice(values))
+
+    def switch(self, chance: float, name: str) -> None:
+        if self.rng.random() < chance:
+            self.add(name)
+
+
+def plain_launch(rng: random.Random, checkpoints: Mapping[str, Sequence[str | None]]) -> list[str]:
+    """A launch as users write them."""
+    checkpoint = rng.choice(list(checkpoints))
+    draw = Draw(rng, checkpoint)
+    algorithm = rng.choice(ALGORITHMS)
+    if algorithm:
+        draw.add("--speculative-algorithm", algorithm)
+        draft = rng.choice(checkpoints[checkpoint])
+        if draft and algorithm != "NGRAM":
+            draw.add(DRAFT, f"models/{draft}")
+        topk = rng.choice([1, 1, 1, 2, 4, 8])
+        steps = rng.choice([1, 2, 3, 3, 4, 5, 6, 7, 10])
+        shape = rng.random()
+        if 0.15 <= shape < 0.75:
+            tokens = steps + 1 if topk == 1 else rng.choice([steps + 1, 8, 16, 32, 64])
+            draw.add(STEPS, steps, TOPK, topk, TOKENS, tokens)
+        elif shape >= 0.75:  # some of the three
+            draw.flag(0.6, STEPS, steps)
+            draw.flag(0.6, TOPK, topk)
+            draw.flag(0.6, TOKENS, 4, 8, 16, 32)
+        draw.flag(0.1, "--speculative-draft-attention-backend", *DRAFT_BACKENDS[:5])
+        draw.flag(0.05, "--speculative-attention-mode", "prefill", "decode")
+        draw.switch(0.04, "--speculative-use-rejection-sampling")
+        draw.switch(0.04, "--speculative-adaptive")
+        draw.switch(0.02, "--enable-multi-layer-eagle")
+        draw.flag(0.03, "--speculative-draft-window-size", 0, 128, 4096)
+        if algorithm == "NGRAM":
+            draw.flag(0.4, "--speculative-ngram-max-bfs-breadth", 1, 4, 10)
+        if algorithm == "DFLASH":
+            draw.flag(0.4, "--speculative-dflash-block-size", 0, 8, 16)
+        if algorithm == "DSPARK":
+            draw.flag(0.4, "--speculative-dspark-block-size", 0, 3, 7)
+    draw.flag(0.55, "--attention-backend", *BACKENDS)
+    draw.flag(0.08, "--prefill-attention-backend", *BACKENDS[:8])
+    draw.flag(0.08, "--decode-attention-backend", *BACKENDS[:8])
+    draw.flag(0.3, "--page-size", 1, 16, 32, 64, 128)
+    draw.flag(0.12, "--kv-cache-dtype", "auto", "fp8_e4m3", "fp8_e5m2", "bfloat16")
+    ranks = rng.choice([1, 2, 4, 8])
+    draw.add("--tp-size", ranks)
+    if ranks > 1 and rng.random() < 0.12:
+        draw.add("--dp-size", rng.choice([2, ranks]), "--enable-dp-attention")
+        draw.switch(0.4, "--enable-dp-lm-head")
+    draw.flag(0.03, "--pp-size", 2)
+    draw.flag(0.08, "--linear-attn-decode-backend", "triton", "flashinfer", "cutedsl")
+    draw.flag(0.04, "--linear-attn-verify-backend", "triton", "flashinfer")
+    draw.flag(0.08, "--mamba-ssm-dtype", "float32", "bfloat16")
+    draw.flag(0.04, "--mamba-radix-cache-strategy", "auto", "no_buffer", "extra_buffer")
+    draw.flag(0.2, "--max-running-requests", 8, 64, 256)
+    draw.flag(0.15, "--mem-fraction-static", 0.7, 0.85)
+    draw.flag(0.04, "--disaggregation-mode", "prefill", "decode")
+    draw.switch(0.05, "--enable-mixed-chunk")
+    draw.switch(0.06, "--disable-overlap-schedule")
+    draw.switch(0.08, "--disable-radix-cache")
+    draw.switch(0.04, "--enable-deterministic-inference")
+    return draw.argv
+
+
+def harsh_launch(rng: random.Random, checkpoints: Sequence[str], drafts: Sequence[str]) -> list[str]:
+    """A launch that nobody sensible would write, in the corners where rules live."""
+    draw = Draw(rng, rng.choice(checkpoints))
+    algorithm = rng.choice(HARSH_ALGORITHMS)
+    if algorithm:
+        draw.add("--speculative-algorithm", algorithm)
+        draw.flag(0.5, DRAFT, *(f"models/{draft}" for draft in drafts))
+        topk = rng.choice([1, 1, 1, 1, 2, 4, 8])
+        steps = rng.choice([1, 2, 3, 4, 5, 7])
+        shape = rng.random()
+        if 0.3 <= shape < 0.75:
+            tokens = steps + 1 if topk == 1 else rng.choice([4, 8, 16])
+            draw.add(STEPS, steps, TOPK, topk, TOKENS, tokens)
+        elif shape >= 0.75:
+            draw.flag(0.6, STEPS, steps)
+            draw.flag(0.6, TOPK, topk, 0)
+            draw.flag(0.6, TOKENS, 1, 4, 8, 9, 16, 300)
+        draw.flag(0.15, "--speculative-draft-attention-backend", *DRAFT_BACKENDS)
+        draw.flag(0.1, "--speculative-attention-mode", "prefill", "decode")
+        draw.switch(0.08, "--speculative-use-rejection-sampling")
+        draw.switch(0.06, "--speculative-use-block-verification")
+        draw.switch(0.1, "--speculative-adaptive")
+        draw.switch(0.04, "--enable-multi-layer-eagle")
+        draw.flag(0.08, "--speculative-draft-window-size", 0, 2, 128)
+        draw.flag(0.06, "--speculative-draft-sink-size", -1, 0, 4)
+        draw.flag(0.06, "--speculative-accept-threshold-single", 0.5, 1.0)
+        draw.flag(0.15, "--speculative-ngram-max-bfs-breadth", 1, 4)
+        draw.flag(0.15, "--speculative-dflash-block-size", 0, 4, 8)
+        draw.flag(0.15, "--speculative-dspark-block-size", 0, 3, 7)
+    draw.flag(0.45, "--attention-backend", *HARSH_BACKENDS)
+    draw.flag(0.12, "--prefill-attention-backend", *HARSH_BACKENDS)
+    draw.flag(0.12, "--decode-attention-backend", *HARSH_BACKENDS)
+    draw.flag(0.3, "--page-size", 1, 2, 16, 32, 64, 128, 256)
+    draw.flag(0.2, "--kv-cache-dtype", "auto", "fp8_e4m3", "fp8_e5m2", "bfloat16", "bf16")
+    ranks = rng.choice([1, 2, 3, 4, 6, 8])
+    draw.add("--tp-size", ranks)
+    parallel = rng.random()
+    if parallel < 0.15:
+        draw.add("--dp-size", rng.choice([1, 2, ranks]), "--enable-dp-attention")
+    elif parallel < 0.2:
+        draw.add("--attn-dp-size", rng.choice([2, ranks]))
+    elif parallel < 0.24:
+        draw.add("--dp-size", 2)
+    draw.switch(0.08, "--enable-dp-lm-head")
+    draw.flag(0.06, "--pp-size", 2)
+    draw.flag(0.08, "--linear-attn-backend", "triton", "flashinfer", "cutedsl", "flashkda", "helion")
+    draw.flag(0.1, "--linear-attn-decode-backend", "triton", "flashinfer", "cutedsl", "flashkda")
+    draw.flag(0.06, "--linear-attn-verify-backend", "triton", "flashinfer", "nv_cutedsl")
+    draw.flag(0.05, "--linear-attn-prefill-backend", "triton", "flashinfer")
+    draw.flag(0.15, "--mamba-ssm-dtype", "float32", "bfloat16")
+    draw.flag(0.12, "--mamba-radix-cache-strategy", "auto", "no_buffer", "extra_buffer", "extra_buffer_lazy")
+    draw.switch(0.05, "--enable-linear-replayssm-spec")
+    draw.switch(0.03, "--enable-linear-replayssm")
+    draw.flag(0.2, "--max-running-requests", 1, 8, 64, 256)
+    draw.flag(0.1, "--disaggregation-mode", "prefill", "decode")
+    draw.switch(0.04, "--disaggregation-decode-enable-radix-cache")
+    draw.switch(0.08, "--enable-mixed-chunk")
+    draw.switch(0.1, "--disable-overlap-schedule")
+    draw.switch(0.12, "--disable-radix-cache")
+    draw.switch(0.08, "--enable-deterministic-inference")
+    draw.flag(0.06, "--chunked-prefill-size", -1, 1000, 2048)
+    draw.flag(0.06, "--moe-runner-backend", "triton", "flashinfer_trtllm", "flashinfer_cutlass", "deep_gemm", "auto")
+    draw.flag(0.04, "--moe-a2a-backend", "none", "deepep")
+    draw.flag(0.05, "--quantization", "fp8", "modelopt_fp4", "mxfp4")
+    draw.switch(0.03, "--enable-two-batch-overlap")
+    draw.switch(0.05, "--disable-cuda-graph")
+    draw.flag(0.05, "--ep-size", ranks)
+    draw.flag(0.05, "--dtype", "bfloat16", "float16")
+    return draw.argv
+
+
+def flags_of(release: str | None) -> list[Mapping[str, Any]]:
+    """What a release's command line accepts (the newest catalogued one by default), in the order of its parser."""
+    document = library.load().one("constraints/sglang/flags/catalogue.json")
+    wanted = parse_release(release or max(document["releases"], key=parse_release))
+    return [flag for flag in document["flags"] if in_range(wanted, flag["since"], flag.get("until"))]
+
+
+def add_wild_flags(rng: random.Random, argv: list[str], flags: Sequence[Mapping[str, Any]]) -> None:
+    """Flags of the whole command line, at random."""
+    others = (each for each in flags if not each["names"][0].startswith("--speculative"))
+    usable = [each for each in others if each["field"] not in NEVER_WILD]
+    for chosen in rng.sample(usable, rng.choice([1, 2, 3])):
+        argv.append(chosen["names"][0])
+        if chosen["kind"] in VALUELESS:
+            continue
+        choices = sorted(map(str, chosen["choices"])) if chosen.get("choices") else None
+        numbers: Mapping[str, Sequence[Any]] = {"int": (1, 2, 8), "float": (0.5, 1.0)}
+        argv.append(str(rng.choice(choices or numbers.get(chosen.get("type", ""), ("auto",)))))
+
+
+def _all_checkpoints() -> tuple[list[str], list[str]]:
+    def whole(folder: str) -> list[str]:
+        found = (documents[0] for _, documents in library.load().folder(f"profiles/{folder}"))
+        return sorted(document["id"] for document in found if not document.get("partial"))
+
+    return whole("models"), sorted([*whole("drafts"), SMALL])
+
+
+def launches(
+    seed: int, count: int, device: str, kind: str = "plain", *, wild: bool = False, release: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Cases for a device: equal arguments give equal launches."""
+    hard = f"{kind}-" if kind in ("harsh", "wide") else ""
+    rng = random.Random(f"{hard}{seed}-{device}")
+    flags = flags_of(release) if wild else []
+    usual = sorted({*PLAIN, *OTHERS, SMALL})
+    wide = _all_checkpoints() if kind == "wide" else None
+    for number in range(count):
+        if wide:
+            argv = harsh_launch(rng, *wide)
+        elif kind == "harsh":
+            argv = harsh_launch(rng, usual, HARSH_DRAFTS)
+        else:
+            argv = plain_launch(rng, OTHERS if kind == "others" else PLAIN)
+        if wild:
+            add_wild_flags(rng, argv, flags)
+        if device == "cpu":
+            argv += ["--device", "cpu"]
+        yield {"id": f"{kind}{'-wild' if wild else ''}-{device}-{seed}-{number}", "argv": argv}
+
+
+def main() -> None:
+    """Print launches as JSON lines."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("seed", type=int)
+    options.add_argument("count", type=int)
+    options.add_argument("device")
+    chosen = options.add_mutually_exclusive_group()
+    for kind in KINDS[1:]:
+        chosen.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, default="plain")
+    options.add_argument("--wild", action="store_true")
+    options.add_argument("--release", help="whose command line --wild draws from; default: the newest in the catalogue")
+    given = options.parse_args()
+    for case in launches(given.seed, given.count, given.device, given.kind, wild=given.wild, release=given.release):
+        print(json.dumps(case))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
