@@ -63,7 +63,7 @@ CONVERSATIONS = {
     "explain-nothing": ("explain 'torch.OutOfMemoryError: CUDA out of memory.'", ""),
     "explain-misspelt": ("explain trtllm-mha-chian-only", ""),
     "explain-bad-format": ("explain x --format jsn", ""),
-    "explain-too-old": ("explain x --sglang 0.4.1", ""),
+    "explain-bad-release": ("explain x --sglang newest", ""),
     "rules-list": ("rules list --topic ngram", ""),
     "rules-list-bad-topic": ("rules list --topic atention", ""),
     "rules-show": ("rules show trtllm-mha-chain-only", ""),
