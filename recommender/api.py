@@ -63,7 +63,7 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
     """The law of a rule's id, else the laws behind an error message or a log, most specific first.
 
     Raises:
-        UsageError: the release is not covered.
+        UsageError: the release is no release.
     """
     from recommender.accounts import account_of, editions_of, ids_like, law_named
     from recommender.matching import akin, trace
