@@ -278,19 +278,19 @@ class Rulebook:
         raise UsageError(f"no rule {name!r}{_near(name, self.rules)}; `recommender rules list` names all")
 
     def covered(self, version: str | None) -> tuple[str, str]:
-        """(asked, judged as): the nearest covered release of a version; the newest one when none is given.
+        """(asked, judged as): the nearest covered release of a version, the one before it where there is one.
+
+        The newest covered release when none is given.
 
         Raises:
-            UsageError: the version is older than every covered one, or is no version.
+            UsageError: the version is no version.
         """
         known = [release.version for release in self.releases]
         if version is None:
             return known[-1], known[-1]
         wanted = parse_release(version)
         fitting = [release for release in known if parse_release(release) <= wanted]
-        if not fitting:
-            raise UsageError(f"sglang {version} is not covered; covered are {', '.join(known)}")
-        return version, fitting[-1]
+        return version, fitting[-1] if fitting else known[0]
 
     def edition(self, release: str) -> Edition:
         """The rules, phases and plan of one covered release, compiled once.

@@ -165,7 +165,7 @@ def open_session(book: Rulebook, sglang: str | None = None, root: Path | None = 
     """A session for an engine release (the newest known one by default).
 
     Raises:
-        UsageError: the release is older than every covered one, or is no release.
+        UsageError: the text is no release.
     """
     asked, judged = book.covered(sglang)
     return Session(book=book, edition=book.edition(judged), asked_release=asked, root=root or Path.cwd())

@@ -152,7 +152,7 @@ def test_unknown_rows_are_printed_only_on_request(capsys: pytest.CaptureFixture[
         ("recommend --gpu b200 --model deepseek-v3 --set topk=many", ["topk", "many"]),
         ("recommend --gpu b200 --model deepseek-v3 --format tabel", ["table"]),
         ("check --gpu b200", ["--"]),
-        ("check --gpu b200 --sglang 0.1 -- --model-path x", ["0.5.23"]),
+        ("check --gpu b200 --sglang newest -- --model-path x", ["newest", "0.5.23"]),
         ("check --cases /nonexistent", ["/nonexistent"]),
         ("recommend --gpu b200 -- python -m sglang.launch_server --model-path x --page-sizee 1", ["page-size"]),
     ],
