@@ -10,6 +10,7 @@ from typing import Any
 from recommender import resolve
 from recommender.laws import Scope, Step
 from recommender.session import Session
+from recommender.terms import Value
 
 from .agree import Comparison, compare
 from .records import Answered
@@ -34,22 +35,22 @@ def replay(session: Session, launches: Iterable[Answered], fields: Sequence[str]
             result = comparison.result
             struck = {item.rule for item in result.findings} if result else set()
             struck |= {item.rule for item in result.not_judged_rules} if result else set()
-            written = tuple((step.phase, name, step.rule.id) for step in log for name in step.targets)
-            acted = frozenset(struck | {step.rule.id for step in log})
+            written = tuple((step.phase, name, step.rule.id) for step, values in log for name in values)
+            acted = frozenset(struck | {step.rule.id for step, _ in log})
             found.append(Replayed(comparison=comparison, acted=acted, writes=written))
     return found
 
 
 @contextmanager
-def watched() -> Iterator[list[Step]]:
-    """Note every step that writes."""
-    log: list[Step] = []
+def watched() -> Iterator[list[tuple[Step, dict[str, Value]]]]:
+    """Note every step that writes, and what."""
+    log: list[tuple[Step, dict[str, Value]]] = []
     real = resolve.write
 
     def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
         done = real(step, scope, wrote)
         if done:
-            log.append(step)
+            log.append((step, {name: scope.values[name] for name in step.targets}))
         return done
 
     resolve.write = write
