@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from recommender.conflict import Clash, first_solution, minimal_clash, ways_out
 from recommender.errors import RulebookError
-from recommender.expr import compile_expression, compile_value
+from recommender.expr import compile_expression, compile_template, compile_value, show
 from recommender.laws import FactTable, Scope
 from recommender.memory import ranks_needed
 from recommender.profiles import Gpu, Model
@@ -294,8 +294,8 @@ class Adviser:
                 found[name].append(result.values[name])
         return found
 
-    def preference(self, question: Question) -> Preference:
-        """How this question's rows are ordered."""
+    def preference(self, question: Question, candidate: Candidate | None = None) -> Preference:
+        """How this question's rows are ordered; a candidate with domains of its own for the shape keeps their order."""
         likes = {entry["setting"]: entry["like"] for entry in self.search["variables"] if "like" in entry}
         return Preference(
             domains={variable.name: variable.domain for variable in question.variables},
@@ -304,7 +304,7 @@ class Adviser:
             topk=self.roles["topk"],
             steps=self.roles["steps"],
             tokens=self.roles["draft_tokens"],
-            bound=self.tier.steps,
+            bound=None if candidate and self.roles["steps"] in candidate.entry.get("domains", {}) else self.tier.steps,
         )
 
     # --- answers ------------------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class Adviser:
             return Advice(
                 rows=(), more=False, skipped=tuple(skipped), no_answer=self._why_not(impossible), tier=self.tier
             )
-        shown = rows[:top] if top else rows
+        shown = self._told_apart(rows[:top] if top else rows)
         walks = self._judge_again(shown[:MOST_JUDGED])
         return Advice(
             rows=tuple(shown),
@@ -366,7 +366,7 @@ class Adviser:
 
     def _rows(self, candidate: Candidate, encoded: Encoded, top: int) -> Iterator[Row]:
         """Rows of one candidate, best first; with `top`, reading stops once enough without doubts and costs were seen."""
-        preference = self.preference(encoded.question)
+        preference = self.preference(encoded.question, candidate)
         stages = {0: preference.frame_key, 1: preference.shape_key}
         also = {entry["setting"] for entry in self.search["also"]}
         clean: list[Row] = []
@@ -386,7 +386,7 @@ class Adviser:
                 candidate=candidate,
                 found=found,
                 asked=asked_of(encoded.question, found),
-                reason=self._reason(encoded, found, deepest),
+                reason=self._reason(candidate, encoded, found, deepest),
                 unknown=unknown,
                 costs=costs,
             )
@@ -398,7 +398,11 @@ class Adviser:
         yield from clean
         yield from rest
 
-    def _reason(self, encoded: Encoded, found: Mapping[str, Value], deepest: _Deepest) -> str:
+    def _reason(self, candidate: Candidate, encoded: Encoded, found: Mapping[str, Value], deepest: _Deepest) -> str:
+        words = candidate.entry.get("reason")
+        if words is not None:
+            scope = self._scope(candidate.draft, candidate.own, {**encoded.question.given, **found})
+            return compile_template(words, self.words).fill(scope)
         steps = found.get(self.roles["steps"])
         if steps is None:
             return "steps as asked"
@@ -413,6 +417,26 @@ class Adviser:
             deepest=deepest.of(found),
             offered=deepest.offered,
         )
+
+    def _told_apart(self, rows: Sequence[Row]) -> list[Row]:
+        """Rows of one shape say what else differs from the first of them, instead of the same reason again."""
+        shape = [self.roles[role] for role in ("steps", "topk", "draft_tokens")]
+        first: dict[tuple[Value, ...], tuple[int, Row]] = {}
+        told = []
+        for number, row in enumerate(rows, start=1):
+            key = (row.candidate.id, row.candidate.draft, *(row.asked.get(name) for name in shape))
+            if key not in first:
+                first[key] = (number, row)
+                told.append(row)
+                continue
+            earlier, other = first[key]
+            differs = [
+                f"{name} {show(row.asked.get(name))}"
+                for name in row.found
+                if row.asked.get(name) != other.asked.get(name)
+            ]
+            told.append(replace(row, reason=f"the shape of row {earlier} with {', '.join(differs)}"))
+        return told
 
     def _judge_again(self, rows: Sequence[Row]) -> list[Walk]:
         """Walk each row once more, whole. The solver had every law as a constraint, so nothing may be found."""
@@ -587,8 +611,6 @@ class _Deepest:
 
 
 def _with_domain(question: Question, name: str, domain: tuple[Value, ...]) -> Question:
-    from dataclasses import replace
-
     variables = tuple(
         replace(variable, domain=domain) if variable.name == name else variable for variable in question.variables
     )
