@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from recommender.advise import Advice
 
 MOST_CURES_IN_A_ROW = 6
+MOST_COMPLETED = 8
 
 __all__ = ["check", "explain", "load_rulebook", "recommend"]
 
@@ -99,7 +100,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
         findings = tuple(_with_cures(session, result, facts, finding) for finding in findings)
     findings = tuple(parse_finding(session, refusal) for refusal in launch.refusals) + findings
     doubts = _doubts(session, launch, gpu)
-    whole = _whole_cure(session, launch.asked, facts, findings) if cures else None
+    whole = _whole_cures(session, launch.asked, facts, findings) if cures else ()
     return CheckResult(
         verdict=answer_of(findings),
         findings=findings,
@@ -107,7 +108,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
         not_judged_rules=hidden,
         not_judged_flags=session.not_judged(launch),
         doubts=doubts,
-        cure=whole,
+        cures=whole,
         sglang=session.asked_release,
         judged_as=session.edition.release,
         gpu=gpu.name if gpu else "",
@@ -201,37 +202,53 @@ def _with_cures(session: Session, result: Walk, facts: FactTable, finding: Findi
     return replace(finding, cures=tuple(replace(cure, flags=flags_of(session, cure)) for cure in found))
 
 
-def _whole_cure(
+def _whole_cures(
     session: Session, asked: Mapping[str, Value], facts: FactTable, findings: Sequence[Finding]
-) -> Cure | None:
-    """The first cure that leaves the launch clean; else one cure after another, until nothing refuses it."""
-    first = next((cure for finding in findings for cure in finding.cures if cure.clean), None)
-    if first is not None or not any(
-        item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS for item in findings
-    ):
-        return first
-    changed = dict(asked)
+) -> tuple[Cure, ...]:
+    """Changes that leave the whole launch clean: first the cures that do so alone, then those that need others beside them."""
+    refused = [item for item in findings if item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS]
+    listed = [cure for finding in refused or findings for cure in finding.cures]
+    found = {_said(cure): cure for cure in listed if cure.clean}
+    if refused:
+        for cure in listed[:MOST_COMPLETED]:
+            changes = None if cure.clean else _changes_to_clean(session, asked, cure.changes, facts)
+            if changes:
+                made = replace(cure, changes=changes, clean=True, from_rule=False)
+                found.setdefault(_said(made), replace(made, flags=flags_of(session, made)))
+    return tuple(found.values())
+
+
+def _said(cure: Cure) -> frozenset[tuple[str, str]]:
+    return frozenset((name, repr(value)) for name, value in cure.changes.items())
+
+
+def _changes_to_clean(
+    session: Session, asked: Mapping[str, Value], changes: Mapping[str, Value], facts: FactTable
+) -> dict[str, Value] | None:
+    """`changes`, then the first cure of what is left, until nothing refuses the launch; None: that never happens."""
+    changed = apply_changes(asked, changes)
     for _ in range(MOST_CURES_IN_A_ROW):
         result = walk(session.plan, changed, facts, keep=True)
         broken = [item for item in result.struck if not item.after and item.step.rule.id in rejections(result)]
         if not broken:
-            changes = {name: changed.get(name) for name in {**asked, **changed} if changed.get(name) != asked.get(name)}
-            if not changes:
-                return None
-            cure = Cure(changes=changes, clean=True, from_rule=False)
-            return replace(cure, flags=flags_of(session, cure))
-        cures = next((found for item in broken if (found := _cures(session, result, facts, item))), ())
-        if not cures:
+            names = dict.fromkeys([*changes, *asked, *changed])
+            kept = {name: changed.get(name) for name in names if changed.get(name) != asked.get(name)}
+            return {**{name: value for name, value in changes.items() if changed.get(name) == value}, **kept}
+        fixes = next((found for item in broken if (found := _own_cures(session, result, facts, item))), ())
+        if not fixes:
             return None
-        changed = apply_changes(changed, cures[0].changes)
+        changed = apply_changes(changed, fixes[0].changes)
     return None
 
 
+def _own_cures(session: Session, result: Walk, facts: FactTable, struck: Struck) -> tuple[Cure, ...]:
+    return cures_of_rule(session.plan, result, facts, struck, session.fixes(struck.step.rule.id))
+
+
 def _cures(session: Session, result: Walk, facts: FactTable, struck: Struck) -> tuple[Cure, ...]:
-    """The rule's own cures, in their order, and where none leaves the launch clean what a search finds."""
-    rule = struck.step.rule
-    found = cures_of_rule(session.plan, result, facts, struck, session.fixes(rule.id))
-    if rule.effect is Effect.REJECTS and not any(cure.clean for cure in found):
+    """The rule's own cures as written, in their order, and where none leaves the launch clean what a search finds."""
+    found = _own_cures(session, result, facts, struck)
+    if struck.step.rule.effect is Effect.REJECTS and not any(cure.clean for cure in found):
         names = [
             name for name in sorted(struck.step.reads) if name in result.asked and name not in session.roles.values()
         ]

@@ -129,7 +129,7 @@ class Session:
         ]
         prefix = self.book.settings.get("environment_prefix", "")
         variables = [name for name in launch.env_ignored if prefix and name.startswith(prefix)]
-        return tuple(flags + variables)
+        return tuple(flags + variables + list(launch.parsed.unread))
 
     @cached_property
     def without_influence(self) -> Mapping[str, str]:

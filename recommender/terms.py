@@ -142,8 +142,8 @@ class CheckResult:
     """What the engine makes of a launch.
 
     `values` holds every setting with its origin; `findings` are in the engine's order; `not_judged_rules` read what an earlier
-    refusal hid; `not_judged_flags` are covered by no rule; `doubts` name what was not known (device, model); `cure` is the
-    smallest change known to leave the whole launch clean.
+    refusal hid; `not_judged_flags` are covered by no rule; `doubts` name what was not known (device, model); `cures` are changes
+    that leave the whole launch clean, the best first.
     """
 
     verdict: Answer
@@ -152,12 +152,17 @@ class CheckResult:
     not_judged_rules: tuple[NotJudged, ...] = ()
     not_judged_flags: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
-    cure: Cure | None = None
+    cures: tuple[Cure, ...] = ()
     sglang: str = ""
     judged_as: str = ""
     gpu: str = ""
     model: str = ""
     rulebook: str = ""
+
+    @property
+    def cure(self) -> Cure | None:
+        """The first change that leaves the whole launch clean."""
+        return self.cures[0] if self.cures else None
 
     @property
     def rejected(self) -> bool:

@@ -91,7 +91,7 @@ def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
         "gpu": result.gpu or None,
         "model": result.model or None,
         "verdict": result.verdict.value,
-        "cure": list(result.cure.flags) if result.cure else None,
+        "cures": [list(cure.flags) for cure in result.cures],
         "findings": [finding_json(finding) for finding in result.findings],
         "not_judged": list(result.not_judged_flags),
         "not_judged_rules": [{"rule": item.rule, "after": item.after} for item in result.not_judged_rules],
@@ -151,13 +151,10 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
 
 
 def _print_cure(out: Console, result: CheckResult) -> None:
-    """The cures, those that leave the launch clean first; where there are some, the others would only mislead."""
-    found = {cure.flags: cure for finding in result.findings for cure in finding.cures if cure.flags}
-    clean = [flags for flags, cure in found.items() if cure.clean]
-    if not clean and result.cure is not None and result.cure.flags:
-        clean = [result.cure.flags]
-    chosen = clean or list(found)
-    for number, flags in enumerate(chosen[:MOST_CURES]):
+    """The cures that leave the launch clean; where there is none, those that at least help."""
+    clean = [cure.flags for cure in result.cures if cure.flags]
+    helping = dict.fromkeys(cure.flags for finding in result.findings for cure in finding.cures if cure.flags)
+    for number, flags in enumerate((clean or list(helping))[:MOST_CURES]):
         lead = "Cure" if number == 0 else "  or"
         words = " ".join(flags) + ("" if clean else "   (more stands in the way)")
         out.print(f"{lead}: {words}", style="bold green" if number == 0 else "green", soft_wrap=True)
