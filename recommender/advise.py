@@ -294,8 +294,8 @@ class Adviser:
                 found[name].append(result.values[name])
         return found
 
-    def preference(self, question: Question, candidate: Candidate | None = None) -> Preference:
-        """How this question's rows are ordered; a candidate with domains of its own for the shape keeps their order."""
+    def preference(self, question: Question) -> Preference:
+        """How this question's rows are ordered."""
         likes = {entry["setting"]: entry["like"] for entry in self.search["variables"] if "like" in entry}
         return Preference(
             domains={variable.name: variable.domain for variable in question.variables},
@@ -304,7 +304,7 @@ class Adviser:
             topk=self.roles["topk"],
             steps=self.roles["steps"],
             tokens=self.roles["draft_tokens"],
-            bound=None if candidate and self.roles["steps"] in candidate.entry.get("domains", {}) else self.tier.steps,
+            bound=self.tier.steps,
         )
 
     # --- answers ------------------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ class Adviser:
 
     def _rows(self, candidate: Candidate, encoded: Encoded, top: int) -> Iterator[Row]:
         """Rows of one candidate, best first; with `top`, reading stops once enough without doubts and costs were seen."""
-        preference = self.preference(encoded.question, candidate)
+        preference = self.preference(encoded.question)
         stages = {0: preference.frame_key, 1: preference.shape_key}
         also = {entry["setting"] for entry in self.search["also"]}
         clean: list[Row] = []

@@ -41,10 +41,7 @@ def depth_key(steps: int | None, bound: int) -> tuple[bool, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preference:
-    """How rows are compared: the domains in order, the roles of the shape's settings, and the depth bound.
-
-    Without a bound the shape follows the order of its domains.
-    """
+    """How rows are compared: the domains in order, the roles of the shape's settings, and the depth bound."""
 
     domains: Mapping[str, tuple[Value, ...]]
     likes: Mapping[str, str]
@@ -52,7 +49,7 @@ class Preference:
     topk: str
     steps: str
     tokens: str
-    bound: int | None
+    bound: int
 
     def _place(self, name: str, assignment: Mapping[str, Value]) -> int:
         value = assignment[name]
@@ -72,8 +69,7 @@ class Preference:
 
     def shape_key(self, assignment: Mapping[str, Value]) -> tuple[Any, ...]:
         """Depth, then the place of the draft tokens in their domain."""
-        steps = assignment.get(self.steps, self.given.get(self.steps))
-        depth = (False, 0) if self.bound is None else depth_key(steps, self.bound)
+        depth = depth_key(assignment.get(self.steps, self.given.get(self.steps)), self.bound)
         tokens = assignment.get(self.tokens)
         place = self.domains[self.tokens].index(tokens) if self.tokens in assignment else 0
         return (*depth, place)
