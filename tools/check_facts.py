@@ -2,9 +2,8 @@
 
 Two steps, because the first one needs the engine and the second one must not:
 
-    # in an environment that can import the engine; --prelude imports a module first, on a machine without accelerator
-    PYTHONPATH=tests/oracle:PATH/TO/ENGINE ORACLE_HARDWARE=tests/oracle/hardware/b200.json \
-        ENGINE_PYTHON tools/check_facts.py dump --prelude fake_device --release 0.5.23 \
+    # where the engine can be imported; tests/oracle/README.md says how to set it up. --prelude imports a module first
+    python -m tests.oracle.client 0.5.23 b200 --run tools/check_facts.py dump --prelude device --release 0.5.23 \
         > tests/data/engine-facts-0.5.23.jsonl
 
     # anywhere; exit 1 on a difference

@@ -2,10 +2,10 @@
 
 Two steps, because the first one needs the engine and the second one must not:
 
-    # in an environment that can import the engine (one release at a time); --prelude imports a module first, for a
-    # machine without an accelerator: tests/oracle/fake_device.py is such a module (set ORACLE_HARDWARE for it)
-    PYTHONPATH=tests/oracle:PATH/TO/ENGINE ORACLE_HARDWARE=tests/oracle/hardware/b200.json \
-        ENGINE_PYTHON tools/make_catalogue.py dump --prelude fake_device --release 0.5.23 > flags-0.5.23.json
+    # where the engine can be imported; tests/oracle/README.md says how to set it up. --prelude imports a module first:
+    # `device` makes torch report an accelerator
+    python -m tests.oracle.client 0.5.23 b200 --run tools/make_catalogue.py dump --prelude device --release 0.5.23 \
+        > flags-0.5.23.json
 
     # anywhere
     python tools/make_catalogue.py merge flags-0.5.23.json            # updates constraints/sglang/flags/catalogue.json

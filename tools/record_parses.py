@@ -2,9 +2,8 @@
 
 Runs where the engine can be imported, as tools/make_catalogue.py does:
 
-    PYTHONPATH=tests/oracle:PATH/TO/ENGINE ORACLE_HARDWARE=tests/oracle/hardware/b200.json \
-        ENGINE_PYTHON tools/record_parses.py --prelude fake_device --release 0.5.23 --seed 1 --count 4000 \
-        > tests/data/parse-0.5.23.jsonl.gz
+    python -m tests.oracle.client 0.5.23 b200 --run tools/record_parses.py --prelude device --release 0.5.23 \
+        --seed 1 --count 4000 > tests/data/parse-0.5.23.jsonl.gz
 
 One JSON object a line; the first tells the release and the Python that argparse came with.
     {"argv": [...], "asked": {field: value}}       it parses; only what the command line says

@@ -85,8 +85,11 @@ def run(
     text: str = "",
     folders: Path | None = None,
     seconds: float = START_SECONDS,
+    through: bool = False,
 ) -> str:
     """Run a script where the release can be imported and the device is reported; returns what it prints.
+
+    With `through` its words go to our own stdout and stderr instead.
 
     Raises:
         OracleError: the release is not set up, or the script failed or took too long.
@@ -103,7 +106,8 @@ def run(
                 env=_environment(release, facts, facts_file),
                 cwd=folders or kept_folders(home()),
                 input=text,
-                capture_output=True,
+                stdout=None if through else subprocess.PIPE,
+                stderr=None if through else subprocess.PIPE,
                 encoding="utf-8",
                 timeout=seconds,
                 check=False,
@@ -111,9 +115,9 @@ def run(
         except subprocess.TimeoutExpired:
             raise OracleError(f"sglang {release} on {device}: no answer within {seconds:.0f} s") from None
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = ((done.stderr or "").strip().splitlines() or [f"exit {done.returncode}"])[-1]
         raise OracleError(f"sglang {release} on {device}: {words[0]} failed: {last}")
-    return done.stdout
+    return done.stdout or ""
 
 
 def ask(
@@ -160,7 +164,7 @@ def main() -> int:
     try:
         if rest[:1] == ["--run"]:
             script = [str(Path(rest[1]).resolve()), *rest[2:]]
-            sys.stdout.write(run(release, device, script, folders=Path.cwd(), seconds=3600.0))
+            run(release, device, script, folders=Path.cwd(), seconds=3600.0, through=True)
         else:
             cases = [json.loads(line) for line in sys.stdin if line.strip()]
             for answer in ask(release, device, cases, writes="--writes" in rest):
