@@ -125,7 +125,7 @@ def resolved(argv: list[str]) -> Args:
         return Args(**vars(args))
     args.resolve_once()
     args.check_server_args()
-    return Args(**args.resolved_dict())
+    return Args(**args.resolved_dict(), server_args=args)
 
 
 def outcome(case: dict[str, Any]) -> dict[str, Any]:
@@ -156,4 +156,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import probe as shared  # further checks register with the module of that name
+    import probe_backends  # noqa: F401
+
+    shared.main()

@@ -9,34 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.oracle.client import ENGINE, OracleError, run
 from tests.oracle.records import DATA, RecordError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """One law shown. `passes_on` is the neighbour's device when that is what differs."""
-
-    name: str
-    rule: str
-    check: str
-    device: str
-    trips: str
-    passes: str
-    passes_on: str = ""
-
-    def cases(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """(which, device, case) of the launch that trips and of its neighbour."""
-        launches = (("trips", self.device, self.trips), ("passes", self.passes_on or self.device, self.passes))
-        return [
-            (which, device, {"id": f"{self.name}/{which}", "probe": self.check, "argv": argv.split()})
-            for which, device, argv in launches
-        ]
-
+from .backends import BACKENDS
+from .probe import Probe
 
 KDA = (
     "--model-path kimi-linear-48b-a3b --trust-remote-code --tp-size 4 --attention-backend triton --mamba-ssm-dtype bfloat16 "
@@ -90,6 +70,7 @@ PROBES = (
         passes="--model-path llama-3.1-8b --attention-backend fa3",
         passes_on="h100",
     ),
+    *BACKENDS,
 )
 
 

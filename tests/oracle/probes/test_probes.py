@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from recommender.rulebook import load_rulebook
 from recommender.terms import Answer, Bites, Verdict
 from tests.oracle.agree import matches
 from tests.oracle.client import is_set_up
+from tests.oracle.folders import write_example_checkpoints
 from tests.oracle.records import Answered, RecordError
 
-from . import PROBES, Probe, ask, recorded
+from . import PROBES, ask, recorded
+from .probe import Probe
 
 RELEASE = "0.5.23"
 each_probe = pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
@@ -51,10 +54,16 @@ def test_the_recorded_engine_shows_the_law(probe: Probe) -> None:
     agrees(probe, outcomes())
 
 
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the checkpoints that only examples name."""
+    return write_example_checkpoints(tmp_path_factory.mktemp("checkpoints"))
+
+
 @each_probe
-def test_our_check_says_the_same(probe: Probe) -> None:
+def test_our_check_says_the_same(probe: Probe, root: Path) -> None:
     for which, device, case in probe.cases():
-        result = check(case["argv"], gpu=device, sglang=RELEASE, cures=False)
+        result = check(case["argv"], gpu=device, sglang=RELEASE, cures=False, root=root)
         found = {item.rule: item for item in result.findings}
         assert result.verdict is Answer.ACCEPTS, "the engine resolves it"
         if which == "passes":
