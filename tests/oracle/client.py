@@ -158,7 +158,7 @@ def main() -> int:
     """Answer the cases of stdin, or run a script."""
     words = sys.argv[1:]
     if len(words) < 2:
-        print(__doc__, file=sys.stderr)  # noqa: T201
+        print(__doc__, file=sys.stderr)
         return 2
     release, device, *rest = words
     try:
@@ -168,9 +168,9 @@ def main() -> int:
         else:
             cases = [json.loads(line) for line in sys.stdin if line.strip()]
             for answer in ask(release, device, cases, writes="--writes" in rest):
-                print(json.dumps(answer))  # noqa: T201
+                print(json.dumps(answer))
     except OracleError as error:
-        print(f"oracle: {error}", file=sys.stderr)  # noqa: T201
+        print(f"oracle: {error}", file=sys.stderr)
         return 2
     return 0
 

@@ -48,7 +48,7 @@ def report(tally: Tally, show: int, at: str = "") -> None:
 
 def say(line: str) -> None:
     """Print."""
-    print(line, flush=True)  # noqa: T201
+    print(line, flush=True)
 
 
 def tally_of(session: Session, launches: Iterable[Answered], tally: Tally | None = None) -> Tally:
@@ -75,16 +75,19 @@ def ask_examples(
     found: dict[tuple[Any, ...], Answered] = {}
     wanted: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
     becomes: dict[tuple[Any, ...], set[str]] = {}
+    of_engine: set[str] = set()
+    flags = load_rulebook().edition(release).command_line.fields
     for example in examples:
         device = example.engine_device
         if device:
             asked = question(device, example)
             becomes.setdefault(asked, set()).update(example.becomes)
+            of_engine.update(name for name in example.becomes if name in flags)
             wanted.setdefault(device, {})[asked] = {"argv": list(example.argv), "env": dict(example.env)}
     for asked, fields in becomes.items():
         answer = known.get(asked)
         seen = {name for _, written in answer.writes for name in written} if answer else set()
-        if answer and (not answer.ok or fields <= seen):
+        if answer and (not answer.ok or fields & of_engine <= seen):
             found[asked] = answer
             del wanted[asked[0]][asked]
     fields = {*reported(), *(name for names in becomes.values() for name in names)}
@@ -93,7 +96,7 @@ def ask_examples(
         for answer in replies:
             asked = question(answer.device, answer)
             found[asked] = _to_keep(answer, becomes[asked])
-        print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)  # noqa: T201
+        print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
         if keep:
             write(keep, release, reported(), found.values())
     if keep:
@@ -105,7 +108,7 @@ def _to_keep(answer: Answered, becomes: set[str]) -> Answered:
     """Of what the engine declared only the values that examples are about, and their last values."""
     said = [(name, {field: value}) for name, fields in answer.writes for field, value in fields.items()]
     if answer.ok:
-        said += [("", {field: answer.resolved.get(field)}) for field in sorted(becomes)]
+        said += [("", {field: answer.resolved[field]}) for field in sorted(becomes) if field in answer.resolved]
     return replace(answer, writes=tuple((name, fields) for name, fields in said if set(fields) <= becomes))
 
 
@@ -161,7 +164,7 @@ def main() -> int:
         head, launches = read(path)
         tally = tally_of(session_of(head["sglang"]), launches)
     except (OracleError, RecordError) as error:
-        print(f"oracle: {error}", file=sys.stderr)  # noqa: T201
+        print(f"oracle: {error}", file=sys.stderr)
         return 2
     report(tally, given.show, given.at)
     return 1 if tally.causes else 0
@@ -177,7 +180,7 @@ def run_live(given: argparse.Namespace) -> int:
         kept.extend(replies)
         if given.keep:
             write(given.keep, given.live, reported(), kept)
-        print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)  # noqa: T201
+        print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
     report(tally, given.show, given.at)
     return 1 if tally.causes else 0
 

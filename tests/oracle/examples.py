@@ -89,13 +89,13 @@ def all_examples(book: Rulebook) -> list[Example]:
 
 
 def objection(example: Example, answer: Answered, rules: Iterable[Rule]) -> str:
-    """What the engine's answer says against an example; empty when it agrees."""
+    """What the engine's answer says against an example; empty when it agrees, or when the machine has no answer."""
     rule = example.rule
     said = f"{answer.at} {answer.type}: {' '.join(answer.message.split())[:100]}"
     if answer.ok is None:
-        return f"the machine has no answer: {said}"
+        return ""
     if example.kind == "sets":
-        return _unwritten(example, answer)
+        return _unwritten(example, answer) if answer.ok else f"the engine refuses it: {said}"
     hit = answer.ok is False and matches(rule, answer)
     if example.kind == "passes" and hit:
         return f"the engine refuses it with this rule: {said}"
@@ -116,7 +116,7 @@ def _unwritten(example: Example, answer: Answered) -> str:
         seen = [fields[name] for _, fields in answer.writes if name in fields]
         if answer.ok and name in answer.resolved:
             seen.append(answer.resolved[name])
-        if not any(equal(value, each) for each in seen):
-            refused = "" if answer.ok else f", and refuses it: {answer.at} {' '.join(answer.message.split())[:80]}"
-            return f"the engine never gives {name} the value {value!r}, but {seen[-3:]}{refused}"
+        # Without any: a value that only we carry from function to function; the engine has no name for it.
+        if seen and not any(equal(value, each) for each in seen):
+            return f"the engine never gives {name} the value {value!r}, but {seen[-3:]}"
     return ""

@@ -103,12 +103,12 @@ def main() -> int:
         found = list(before)
         for each in answers(given.release, cases, fields=reported()):
             found.extend(each)
-            print(f"{each[0].device}: {len(each)} answers", file=sys.stderr)  # noqa: T201
+            print(f"{each[0].device}: {len(each)} answers", file=sys.stderr)
             write(out, given.release, reported(), found)
     except (OracleError, RecordError) as error:
-        print(f"oracle: {error}", file=sys.stderr)  # noqa: T201
+        print(f"oracle: {error}", file=sys.stderr)
         return 2
-    print(f"{out}: {len(found)} launches, {out.stat().st_size} bytes", file=sys.stderr)  # noqa: T201
+    print(f"{out}: {len(found)} launches, {out.stat().st_size} bytes", file=sys.stderr)
     return 0
 
 

@@ -42,8 +42,8 @@ class Answered:
 
     @property
     def where(self) -> str:
-        """The places that the engine went through, the last one first."""
-        return " ".join((self.at, *reversed(self.chain)))
+        """Where the engine stopped, and the places that it went through on the way, the last one last."""
+        return " ".join((self.at, *self.chain))
 
 
 def answered(device: str, case: Mapping[str, Any], answer: Mapping[str, Any]) -> Answered:

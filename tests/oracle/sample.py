@@ -290,7 +290,7 @@ def main() -> None:
     options.add_argument("--release", help="whose command line --wild draws from; default: the newest in the catalogue")
     given = options.parse_args()
     for case in launches(given.seed, given.count, given.device, given.kind, wild=given.wild, release=given.release):
-        print(json.dumps(case))  # noqa: T201
+        print(json.dumps(case))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Reads JSON lines {"id", "argv": [...], "env": {...}} from stdin and writes one a
     {"id", "ok": true, "resolved": {field: value}}            it would go on and load the model
     {"id", "ok": false, "stage": "parse" | "resolve", "type", "message", "at": "file:line",
      "chain": ["file:line:function", ...]}                     it stops here; the chain ends where it raised
-    {"id", "ok": null, "stage": "machine", "type", "message", "at"}     this machine's own failure: no answer
+    {"id", "ok": null, "stage": "machine", ...}               this machine's own failure: no answer
 With --writes also `writes`, the engine's own log of what it declared: [[function, {field: value}], ...]. --fields a,b,c
 keeps those of `resolved` and `writes`; without it all. Cases with the same variables should stand together: each change
 of variables starts the engine anew, because it reads some of them while it is imported.
@@ -30,6 +30,7 @@ from typing import IO, Any
 
 LONGEST_MESSAGE = 800
 LONGEST_CHAIN = 6
+PARSING = ("parse_args", "merge_config_with_args")
 
 
 def plain(value: Any) -> Any:
@@ -52,54 +53,58 @@ def place(frame: traceback.FrameSummary) -> str:
     return f"{name}:{frame.lineno}"
 
 
-def failure(error: BaseException, parsed: bool, printed: str) -> dict[str, Any]:
+def failure(error: BaseException, printed: str = "") -> dict[str, Any]:
     frames = traceback.extract_tb(error.__traceback__)
-    message = str(error)
-    if isinstance(error, SystemExit):
-        message = (printed.strip().splitlines() or [""])[-1]
+    parsing = isinstance(error, SystemExit) or any(frame.name in PARSING for frame in frames)
+    message = (isinstance(error, SystemExit) and printed.rpartition(": error: ")[2].strip()) or str(error)
     of_engine = "/sglang/srt/" in frames[-1].filename or "/sglang/kernels/" in frames[-1].filename
-    said = {"type": type(error).__name__, "message": message[:LONGEST_MESSAGE], "at": place(frames[-1])}
-    if parsed and not of_engine:
-        return {"ok": None, "stage": "machine", **said}
-    chain = [f"{place(frame)}:{frame.name}" for frame in frames if "/sglang/" in frame.filename]
-    return {"ok": False, "stage": "resolve" if parsed else "parse", **said, "chain": chain[-LONGEST_CHAIN:]}
+    chain = [f"{place(frame)}:{frame.name}" for frame in frames if "/sglang/" in frame.filename][-LONGEST_CHAIN:]
+    stage = "parse" if parsing else "resolve" if of_engine else "machine"
+    return {
+        "ok": None if stage == "machine" else False,
+        "stage": stage,
+        "type": type(error).__name__,
+        "message": message[:LONGEST_MESSAGE],
+        "at": place(frames[-1]),
+        "chain": chain,
+    }
 
 
-def with_config_file(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
-    """What the launcher does with --config FILE: the file's values stand ahead of the command line's own."""
-    if "--config" not in argv:
-        return argv
-    try:
-        from sglang.srt.utils.server_args_config_parser import ConfigArgumentMerger
-    except ImportError:  # where it stood before 0.5.20
-        from sglang.srt.server_args_config_parser import ConfigArgumentMerger
-    return ConfigArgumentMerger(parser).merge_config_with_args(argv)
+def launch(argv: list[str]) -> tuple[Any, dict[str, Any]]:
+    """(the engine's arguments, every resolved value): the launcher's own steps up to the point where it would load."""
+    from sglang.srt.server_args import prepare_server_args
+
+    args = prepare_server_args(argv)
+    values = vars(args)
+    if hasattr(args, "resolve_once"):  # since 0.5.20 it resolves when it is asked to
+        args.resolve_once()
+        values = args.resolved_dict()
+    if hasattr(args, "check_server_args"):
+        args.check_server_args()
+    return args, values
+
+
+def arguments_in(error: BaseException) -> Any:
+    """The engine's arguments as they stood when it stopped; None when it had not made any."""
+    from sglang.srt.server_args import ServerArgs
+
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, ServerArgs):
+                return value
+    return None
 
 
 def resolve(argv: list[str], fields: frozenset[str], log: bool) -> dict[str, Any]:
-    """The engine's own parser, resolution and final check, in the launcher's order."""
-    from sglang.srt.server_args import ServerArgs
-
+    """What the engine makes of one launch."""
     printed = io.StringIO()
-    parsed = False
-    args: Any = None
     try:
         with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
-            parser = argparse.ArgumentParser(exit_on_error=False)
-            ServerArgs.add_cli_args(parser)
-            namespace = parser.parse_args(with_config_file(parser, argv))
-            parsed = True
-            args = ServerArgs.from_cli_args(namespace)
-            if hasattr(args, "resolve_once"):  # since 0.5.20 it resolves when it is asked to
-                args.resolve_once()
-                values = args.resolved_dict()
-            else:
-                values = vars(args)
-            if hasattr(args, "check_server_args"):
-                args.check_server_args()
+            args, values = launch(argv)
         said: dict[str, Any] = {"ok": True, "resolved": kept(values, fields)}
     except (Exception, SystemExit) as error:
-        said = failure(error, parsed, printed.getvalue())
+        said = failure(error, printed.getvalue())
+        args = arguments_in(error)
     if log:
         declared = ((name, kept(written, fields)) for name, written in getattr(args, "_resolved_overrides", None) or ())
         said["writes"] = [[name, written] for name, written in declared if written]

@@ -23,7 +23,7 @@ from typing import Any
 from unittest import mock
 
 import torch
-from answer import failure, own_environment
+from answer import failure, launch, own_environment
 
 
 class PassedError(Exception):
@@ -113,32 +113,17 @@ def attention_backend(args: Args) -> None:
     attention_registry.ATTENTION_BACKENDS[args.attention_backend](Beyond(use_mla_backend=False))
 
 
-def resolved(argv: list[str]) -> Args:
-    import argparse
-
-    from sglang.srt.server_args import ServerArgs
-
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    ServerArgs.add_cli_args(parser)
-    args = ServerArgs.from_cli_args(parser.parse_args(argv))
-    if not hasattr(args, "resolve_once"):
-        return Args(**vars(args))
-    args.resolve_once()
-    args.check_server_args()
-    return Args(**args.resolved_dict(), server_args=args)
-
-
 def outcome(case: dict[str, Any]) -> dict[str, Any]:
     try:
-        args = resolved(case["argv"])
+        args = Args(**launch(case["argv"])[1])
     except (Exception, SystemExit) as error:
-        return {**failure(error, parsed=False, printed=""), "ok": None}
+        return {**failure(error), "ok": None}
     try:
         PROBES[case["probe"]](args)
     except PassedError:
         return {"ok": True}
     except Exception as error:
-        said = failure(error, parsed=False, printed="")
+        said = failure(error)
         return {"ok": False, **{key: said[key] for key in ("type", "message", "at", "chain")}}
     return {"ok": True}
 

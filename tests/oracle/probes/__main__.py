@@ -19,12 +19,12 @@ def main() -> int:
     try:
         outcomes = ask(release)
     except OracleError as error:
-        print(f"oracle: {error}", file=sys.stderr)  # noqa: T201
+        print(f"oracle: {error}", file=sys.stderr)
         return 2
     text = json.dumps({"sglang": release, "outcomes": outcomes}, indent=1)
     recorded_file(release).write_text(text + "\n", encoding="utf-8")
     for name, said in outcomes.items():
-        print(f"{name}: {'passes' if said['ok'] else said['type'] + ': ' + said['message'][:100]}")  # noqa: T201
+        print(f"{name}: {'passes' if said['ok'] else said['type'] + ': ' + said['message'][:100]}")
     return 0
 
 
