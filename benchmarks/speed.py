@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 NULL = [sys.executable, str(Path(__file__).with_name("null_app.py"))]
-TOOL = [sys.executable, "-m", "recommender"]
+TOOL = [str(Path(sys.executable).with_name("recommender"))]
 CHECK = [
     "check",
     "--gpu",

@@ -8,20 +8,17 @@ if TYPE_CHECKING:
     from recommender.advise import Advice
     from recommender.api import check, explain, load_rulebook, recommend
     from recommender.errors import RecommenderError, RulebookError, UsageError
+    from recommender.reports import Change, Explanation, LawAccount, Remedy
     from recommender.terms import (
         UNKNOWN,
         Answer,
         Bites,
-        Change,
         CheckResult,
         Cure,
         Effect,
-        Explanation,
         Finding,
         Known,
-        LawAccount,
         OriginKind,
-        Remedy,
         Source,
         Verdict,
     )
@@ -31,17 +28,17 @@ _HOMES = {
     "Advice": "recommender.advise",
     "Answer": "recommender.terms",
     "Bites": "recommender.terms",
-    "Change": "recommender.terms",
+    "Change": "recommender.reports",
     "CheckResult": "recommender.terms",
     "Cure": "recommender.terms",
     "Effect": "recommender.terms",
-    "Explanation": "recommender.terms",
+    "Explanation": "recommender.reports",
     "Finding": "recommender.terms",
     "Known": "recommender.terms",
-    "LawAccount": "recommender.terms",
+    "LawAccount": "recommender.reports",
     "OriginKind": "recommender.terms",
     "RecommenderError": "recommender.errors",
-    "Remedy": "recommender.terms",
+    "Remedy": "recommender.reports",
     "RulebookError": "recommender.errors",
     "Source": "recommender.terms",
     "UNKNOWN": "recommender.terms",

@@ -1,6 +1,6 @@
 """Runs the command line as `python -m recommender`; it must not do anything else."""
 
-from recommender.cli import main
+from recommender.start import main
 
 if __name__ == "__main__":
     main()

@@ -14,8 +14,9 @@ from recommender.expr import compile_value
 from recommender.forms.emit import flags_for
 from recommender.laws import FactTable, Rule, Scope
 from recommender.matching import Match
+from recommender.reports import Change, LawAccount, Remedy
 from recommender.rulebook import ENGINE, Edition, Rulebook
-from recommender.terms import UNKNOWN, Change, LawAccount, Remedy, Value
+from recommender.terms import UNKNOWN, Value
 from recommender.versions import in_range, parse_release
 
 MOST_WORDS = 40

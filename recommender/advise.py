@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from recommender.conflict import Clash, first_solution, minimal_clash, ways_out
+from recommender.conflict import Clash, minimal_clash, ways_out
 from recommender.errors import RulebookError
 from recommender.expr import compile_expression, compile_template, compile_value, show
 from recommender.laws import FactTable, Scope
@@ -491,7 +491,7 @@ class Adviser:
             if not wide:
                 continue
             question = _with_domain(encoded.question, role, wide)
-            if first_solution(question) is not None:
+            if next(solutions(replace(encoded, question=question), single=True), None) is not None:
                 continue
             clash = minimal_clash(question, (), self._domain_of)
             rules = [rule for rule in clash.rules if rule in self.session.edition.rules]

@@ -12,6 +12,7 @@ from recommender.errors import UsageError
 from recommender.judge import apply_changes, cures_of_rule, findings_of, rejections, search_cures
 from recommender.laws import FactTable
 from recommender.profiles import Gpu
+from recommender.reports import Explanation
 from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
 from recommender.session import Launch, Session, open_session
@@ -22,7 +23,6 @@ from recommender.terms import (
     CheckResult,
     Cure,
     Effect,
-    Explanation,
     Finding,
     Known,
     Settings,

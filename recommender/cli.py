@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -299,13 +298,3 @@ def _complain(message: str, code: int = MISUSE) -> int:
     except (OSError, UnicodeEncodeError):
         sys.stderr.write("recommender: " + text.encode("ascii", "backslashreplace").decode() + "\n")
     return code
-
-
-def main() -> None:
-    """The console script. A run is short: collecting garbage would cost more than the garbage."""
-    gc.disable()
-    sys.exit(run(sys.argv[1:]))
-
-
-if __name__ == "__main__":
-    main()

@@ -515,6 +515,83 @@ class Condition:
         )
 
 
+Sign = tuple[str, list[Value]]
+
+
+def signs_of(text: str, vocabulary: Vocabulary) -> tuple[list[Sign], list[Sign]]:
+    """Conjuncts that ask one name for certain values, over (facts and definitions of facts, settings): others rule it out.
+
+    `hip` asks for true, `not hip` for false, `x == 'a'` and `x in ('a', 'b')` for what they list, `unset(x)` for None.
+    """
+    node = _parse(text)
+    nodes = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
+    facts: list[Sign] = []
+    settings: list[Sign] = []
+    for part in nodes:
+        sign = _sign(part, vocabulary)
+        if sign is not None:
+            (settings if vocabulary.is_setting(sign[0]) else facts).append(sign)
+    return facts, settings
+
+
+def _sign(node: ast.expr, vocabulary: Vocabulary) -> Sign | None:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "unset"
+        and len(node.args) == 1
+    ):
+        name = _plain_name(node.args[0], vocabulary)
+        return (name, [None]) if name else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        name = _truth_name(node.operand, vocabulary)
+        return (name, [False]) if name else None
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.In)):
+        name = _plain_name(node.left, vocabulary)
+        literal = _literal(node.comparators[0])
+        if isinstance(node.comparators[0], ast.Name):
+            literal = vocabulary.group(node.comparators[0].id) or _NOT_LITERAL
+        if name is None or literal is _NOT_LITERAL:
+            return None
+        wanted = list(literal) if isinstance(node.ops[0], ast.In) and isinstance(literal, tuple) else [literal]
+        return (name, wanted) if all(isinstance(item, (str, int, type(None))) for item in wanted) else None
+    name = _truth_name(node, vocabulary)
+    return (name, [True]) if name else None
+
+
+def _plain_name(node: ast.expr, vocabulary: Vocabulary) -> str | None:
+    """The setting or the fact that a node is, when it is one."""
+    if isinstance(node, ast.Name):
+        return node.id if vocabulary.is_setting(node.id) else None
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        name = f"{node.value.id}.{node.attr}"
+        return name if vocabulary.is_fact(name) else None
+    return None
+
+
+def _truth_name(node: ast.expr, vocabulary: Vocabulary) -> str | None:
+    """A definition over facts that is itself a comparison, so that its value is true, false or unknown."""
+    if not isinstance(node, ast.Name) or vocabulary.is_setting(node.id):
+        return None
+    definition = vocabulary.definition(node.id)
+    if definition is None or not definition.facts_only:
+        return None
+    try:
+        inner = _parse(definition.text)
+    except ExpressionError:
+        return None
+    itself = isinstance(inner, ast.Name) and inner.id == node.id  # a decision list has no text of its own
+    return node.id if not itself and _is_boolean(inner, vocabulary) else None
+
+
+def _is_boolean(node: ast.expr, vocabulary: Vocabulary) -> bool:
+    if isinstance(node, (ast.Compare, ast.UnaryOp)):
+        return not isinstance(node, ast.UnaryOp) or isinstance(node.op, ast.Not)
+    if isinstance(node, ast.BoolOp):
+        return all(_is_boolean(value, vocabulary) for value in node.values)
+    return isinstance(node, ast.Name) and _truth_name(node, vocabulary) is not None
+
+
 def _reads_settings(node: ast.expr, vocabulary: Vocabulary) -> bool:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -144,20 +144,50 @@ class FactTable(dict[str, Value]):
 SILENT, MET, OPEN = 1, 2, 3
 
 
+Signs = tuple[tuple[str, tuple[Value, ...]], ...]
+
+
+def rule_out(signs: Signs, values: Mapping[str, Value]) -> bool:
+    """Whether a sign says that a step does not apply, without compiling anything."""
+    for name, wanted in signs:
+        value = values[name]
+        if value is not UNKNOWN and value not in wanted:
+            return True
+    return False
+
+
 class Step:
     """A rule at its place in the walk, compiled when the walk first reaches it.
 
-    `gate` names settings one of which must differ from its default before the step can matter; empty: it always can.
+    `gate` names settings one of which must differ from its default before the step can matter; empty: it always can. `signs`
+    are conjuncts that ask one fact, and `live` those that ask one setting, for certain values: any other rules the step out.
     """
 
-    __slots__ = ("__dict__", "gate", "phase", "position", "rule", "words")
+    __slots__ = ("__dict__", "gate", "live", "phase", "position", "rule", "signs", "words")
 
-    def __init__(self, *, rule: Rule, position: int, phase: int, gate: tuple[str, ...], words: Vocabulary) -> None:
+    def __init__(
+        self,
+        *,
+        rule: Rule,
+        position: int,
+        phase: int,
+        gate: tuple[str, ...],
+        words: Vocabulary,
+        signs: Signs = (),
+        live: Signs = (),
+    ) -> None:
         self.rule = rule
         self.position = position
         self.phase = phase
         self.gate = gate
         self.words = words
+        self.signs = signs
+        self.live = live
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the condition was compiled already, so that signs are no longer worth a look."""
+        return "condition" in self.__dict__
 
     def _compiled(self, key: str, make: Callable[[], Any]) -> Any:
         try:
@@ -231,9 +261,10 @@ class Plan:
     """The walk of one engine release: steps in order, defaults of every setting, and the settings that any rule touches."""
 
     release: str
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     defaults: Mapping[str, Value]
     touched: frozenset[str]
+    gates: Sequence[Sequence[str]]
 
     @cached_property
     def by_id(self) -> Mapping[str, Step]:
@@ -243,13 +274,13 @@ class Plan:
     @cached_property
     def always(self) -> bytes:
         """One byte a step: 1 where nothing must change before it can matter."""
-        return bytes(not step.gate for step in self.steps)
+        return bytes(not gate for gate in self.gates)
 
     @cached_property
     def gated(self) -> Mapping[str, tuple[int, ...]]:
         """The steps that a setting opens once it differs from its default."""
         opened: dict[str, list[int]] = {}
-        for step in self.steps:
-            for name in step.gate:
-                opened.setdefault(name, []).append(step.position)
+        for position, gate in enumerate(self.gates):
+            for name in gate:
+                opened.setdefault(name, []).append(position)
         return {name: tuple(positions) for name, positions in opened.items()}

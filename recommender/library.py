@@ -12,6 +12,7 @@ import json
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -20,7 +21,7 @@ from typing import Any
 
 from recommender.errors import RulebookError
 
-FORMAT = "recommender-library-5"
+FORMAT = "recommender-library-8"
 COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
 SHIPPED = "shipped"
@@ -194,15 +195,15 @@ def _folders(documents: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def _load_compiled(path: Path, fingerprint: str) -> Library | None:
     try:
-        content = path.read_bytes()
-        head, newline, blob = content.partition(b"\n")
-        stored = json.loads(head)
-        if stored["format"] != FORMAT or stored["fingerprint"] != fingerprint or stored["size"] != len(blob):
-            return None
+        with open(path, "rb") as file:
+            stored = json.loads(file.readline())
+            if stored["format"] != FORMAT or stored["fingerprint"] != fingerprint:
+                return None
+            blob = file.read()
         places, derived, digest = stored["documents"], stored["derived"], stored["digest"]
-        if not (newline and isinstance(places, dict) and isinstance(derived, dict) and isinstance(digest, str)):
+        if not (isinstance(places, dict) and isinstance(derived, dict) and isinstance(digest, str)):
             return None
-        if hashlib.blake2b(blob, digest_size=16).hexdigest() != stored["check"]:
+        if stored["size"] != len(blob) or zlib.crc32(blob) != stored["check"]:
             return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -230,7 +231,7 @@ def encode(library: Library, derived: Mapping[str, Any], fingerprint: str) -> by
         "documents": placed(library.documents),
         "derived": placed({**dict(library.derived), **derived}),
         "size": len(blob),
-        "check": hashlib.blake2b(bytes(blob), digest_size=16).hexdigest(),
+        "check": zlib.crc32(blob),
     }
     return json.dumps(head, separators=(",", ":")).encode() + b"\n" + bytes(blob)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from recommender.laws import MET, OPEN, SILENT, FactTable, Plan, Scope, Step
+from recommender.laws import MET, OPEN, SILENT, FactTable, Plan, Scope, Step, rule_out
 from recommender.terms import UNKNOWN, Bites, Effect, Known, OriginKind, Value, Verdict
 
 
@@ -60,6 +60,11 @@ def applies_to(step: Step, scope: Scope) -> Value:
         decided.extend(bytes(position + 1 - len(decided)))
         known = 0
     if known == 0:
+        if rule_out(step.signs, scope.facts):
+            decided[position] = SILENT
+            return False
+        if not step.is_compiled and rule_out(step.live, scope.values):
+            return False
         of_facts = step.condition.of_facts
         met = True if of_facts is None else of_facts(scope)
         known = decided[position] = OPEN if met is UNKNOWN else MET if met else SILENT

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from recommender import library as libraries
 from recommender.catalogue import Catalogue, CommandLine, load_catalogue
@@ -21,6 +22,7 @@ from recommender.expr import (
     compile_template,
     compile_value,
     function_names,
+    signs_of,
 )
 from recommender.laws import Plan, Rule, Step
 from recommender.library import Documents, Library
@@ -228,7 +230,7 @@ class Rulebook:
         self.digest = library.digest
         self.settings: Mapping[str, Any] = library.one(f"{ENGINE}/settings.yaml")
         self._editions: dict[str, Edition] = {}
-        self._rules: dict[str, tuple[Rule, ...]] | None = None
+        self._rules: _Rules | None = None
         self._catalogue: Catalogue | None = None
 
     @property
@@ -249,20 +251,9 @@ class Rulebook:
     def rules(self) -> Mapping[str, tuple[Rule, ...]]:
         """Every law by id, its editions newest first."""
         if self._rules is None:
-            self._rules = self._read_rules()
+            stored = self.library.derived.get("rules")
+            self._rules = _Rules(stored[0] if stored else lean_rules(self.library), self.library.documents)
         return self._rules
-
-    def _read_rules(self) -> dict[str, tuple[Rule, ...]]:
-        stored = self.library.derived.get("rules")
-        lean: Mapping[str, list[Any]] = stored[0] if stored else lean_rules(self.library)
-        documents = self.library.documents
-        rules: dict[str, tuple[Rule, ...]] = {}
-        for path, editions in lean.items():
-            rules[editions[0]["id"]] = tuple(
-                make_rule(document, path, lambda path=path, place=place: documents[path][place])  # type: ignore[misc]
-                for place, document in enumerate(editions)
-            )
-        return rules
 
     def rule(self, name: str) -> tuple[Rule, ...]:
         """The editions of a law by its id or a former id.
@@ -352,34 +343,36 @@ class Rulebook:
                     )
         return tuple(found)
 
-    def rules_of(self, release: str) -> dict[str, Rule]:
+    def rules_of(self, release: str) -> _Held:
         """The laws that hold in a release, by id.
 
         Raises:
             RulebookError: two editions of one law hold in it.
         """
         wanted = parse_release(release)
-        rules: dict[str, Rule] = {}
+        places: dict[str, int] = {}
         for name, editions in self.rules.items():
-            fitting = [rule for rule in editions if in_range(wanted, rule.since, rule.until)]
+            fitting = [place for place, rule in enumerate(editions) if in_range(wanted, rule.since, rule.until)]
             if len(fitting) > 1:
-                raise RulebookError(f"{fitting[0].path}: two editions hold in {release}")
+                raise RulebookError(f"{editions[0].path}: two editions hold in {release}")
             if fitting:
-                rules[name] = fitting[0]
-        return rules
+                places[name] = fitting[0]
+        return _Held(self.rules, places)
 
     def _compile(self, release: str) -> Edition:
-        rules = self.rules_of(release)
         stored = self.library.derived.get(f"plan {release}")
         outline = stored[0] if stored else self.outline(release)
         words = self.words(outline["words"])
+        rules = _Held(self.rules, outline["places"])
         defaults = {name: _frozen(value) for name, value in outline["defaults"].items()}
         words.settings = defaults
-        steps = tuple(
-            Step(rule=rules[name], position=position, phase=phase, gate=tuple(gate), words=words)
-            for position, (name, phase, gate) in enumerate(outline["steps"])
+        plan = Plan(
+            release=release,
+            steps=_Steps(outline["steps"], rules, words),
+            defaults=defaults,
+            touched=frozenset(outline["touched"]),
+            gates=[gate for _, _, gate, *_ in outline["steps"]],
         )
-        plan = Plan(release=release, steps=steps, defaults=defaults, touched=frozenset(outline["touched"]))
         line = self.catalogue.command_line(release)
         return Edition(release=release, rules=rules, plan=plan, words=words, command_line=line)
 
@@ -399,8 +392,9 @@ class Rulebook:
             "words": vocabulary,
             "defaults": dict(words.settings),
             "touched": sorted(touched),
+            "places": rules.places,
             "steps": [
-                [step.rule.id, step.phase, list(gate)]
+                [step.rule.id, step.phase, list(gate), *signs_of(step.rule.when, words)]
                 for step, gate in zip(steps, _gates(steps, words.settings), strict=True)
             ],
         }
@@ -419,14 +413,13 @@ def _frozen(value: Any) -> Value:
     return tuple(_frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def lean_rules(library: Library) -> dict[str, list[dict[str, Any]]]:
-    """The walk's part of every rule document, by path.
+def lean_rules(library: Library) -> dict[str, list[str]]:
+    """The walk's part of every rule by id: the path of its file, and its editions as JSON, each parsed when it is read.
 
     Raises:
         RulebookError: a document is no rule, or an id stands in two files.
     """
-    lean: dict[str, list[dict[str, Any]]] = {}
-    paths: dict[str, str] = {}
+    lean: dict[str, list[str]] = {}
     for folder, names in library.folders.items():
         parent, _, topic = folder.rpartition("/")
         if parent != ENGINE or topic in NOT_TOPICS:
@@ -438,11 +431,97 @@ def lean_rules(library: Library) -> dict[str, list[dict[str, Any]]]:
             for document in documents:
                 check_document(document, path)
             name = documents[0]["id"]
-            if name in paths:
-                raise RulebookError(f"{path}: id {name!r} also stands in {paths[name]}")
-            paths[name] = path
-            lean[path] = [{key: document[key] for key in _WALK_KEYS if key in document} for document in documents]
+            if name in lean:
+                raise RulebookError(f"{path}: id {name!r} also stands in {lean[name][0]}")
+            kept = [{key: document[key] for key in _WALK_KEYS if key in document} for document in documents]
+            lean[name] = [path, json.dumps(kept)]
     return lean
+
+
+class _Rules(Mapping[str, tuple[Rule, ...]]):
+    """Every law's editions by id, each made when it is read."""
+
+    def __init__(self, lean: Mapping[str, Sequence[str]], documents: Mapping[str, Sequence[Any]]) -> None:
+        self._lean = lean
+        self._documents = documents
+        self._made: dict[str, tuple[Rule, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[Rule, ...]:
+        found = self._made.get(name)
+        if found is None:
+            path, text = self._lean[name]
+            found = self._made[name] = tuple(
+                make_rule(document, path, partial(self._text, path, place))
+                for place, document in enumerate(json.loads(text))
+            )
+        return found
+
+    def _text(self, path: str, place: int) -> Mapping[str, Any]:
+        document: Mapping[str, Any] = self._documents[path][place]
+        return document
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lean
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lean)
+
+    def __len__(self) -> int:
+        return len(self._lean)
+
+
+class _Held(Mapping[str, Rule]):
+    """The laws that hold in one release, by id."""
+
+    def __init__(self, rules: Mapping[str, tuple[Rule, ...]], places: Mapping[str, int]) -> None:
+        self._rules = rules
+        self.places = places
+
+    def __getitem__(self, name: str) -> Rule:
+        return self._rules[name][self.places[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+class _Steps(Sequence[Step]):
+    """The steps of a plan, each made when the walk first reaches it."""
+
+    def __init__(self, outline: Sequence[Any], rules: Mapping[str, Rule], words: _Words) -> None:
+        self._outline = outline
+        self._rules = rules
+        self._words = words
+        self._made: list[Step | None] = [None] * len(outline)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, position: int) -> Step: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Step]: ...
+    def __getitem__(self, position: int | slice) -> Step | Sequence[Step]:
+        if isinstance(position, slice):
+            return [self[place] for place in range(*position.indices(len(self)))]
+        step = self._made[position]
+        if step is None:
+            name, phase, gate, signs, live = self._outline[position]
+            step = self._made[position] = Step(
+                rule=self._rules[name],
+                position=position,
+                phase=phase,
+                gate=tuple(gate),
+                words=self._words,
+                signs=tuple((fact, tuple(values)) for fact, values in signs),
+                live=tuple((setting, tuple(values)) for setting, values in live),
+            )
+        return step
 
 
 def derive(library: Library) -> dict[str, list[Any]]:

@@ -47,7 +47,8 @@ class Variable:
 class Question:
     """Facts, settings that are given, settings that are searched.
 
-    `ignore` names constraints to leave out, `only` those that alone count. `follows` are settings computed from the searched ones; `keeps` are conditions of the question itself, by name.
+    `ignore` names constraints to leave out, `only` those that alone count. `follows` are settings computed from the searched
+    ones; `keeps` are conditions of the question itself, by name.
     """
 
     plan: Plan

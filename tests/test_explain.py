@@ -23,8 +23,9 @@ from recommender.cli import run
 from recommender.laws import Rule
 from recommender.matching import Literals, Text, Traced, literals_of, needles_of
 from recommender.render.explain import in_words, message_in_words, remedy_words
+from recommender.reports import Change, Explanation, Remedy
 from recommender.rulebook import load_rulebook
-from recommender.terms import UNKNOWN, Change, Explanation, Remedy
+from recommender.terms import UNKNOWN
 
 RECORDED = Path(__file__).parent / "data" / "engine-messages-0.5.23.jsonl"
 RELEASE = "0.5.23"

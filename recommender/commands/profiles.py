@@ -14,8 +14,8 @@ from recommender.library import load
 from recommender.profiles import Gpu, Model
 from recommender.render import profiles as render
 from recommender.render.names import LIST_FORMATS, TEXT_FORMATS
+from recommender.reports import FactAccount, ProfileAccount
 from recommender.rulebook import load_rulebook
-from recommender.terms import FactAccount, ProfileAccount
 
 KINDS = ("gpus", "models", "drafts")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from recommender.expr import show
 from recommender.render.console import WIDTH, console, plain
-from recommender.terms import Bites, Change, Effect, Explanation, LawAccount, Remedy, Value
+from recommender.reports import Change, Explanation, LawAccount, Remedy
+from recommender.terms import Bites, Effect, Value
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,8 @@ from typing import Any
 from recommender.expr import show
 from recommender.render.console import console, plain, stacked, table
 from recommender.render.explain import plain_value
-from recommender.terms import UNKNOWN, ProfileAccount, Value
+from recommender.reports import ProfileAccount
+from recommender.terms import UNKNOWN, Value
 
 LIST_SCHEMA = "recommender.profiles/1"
 SHOW_SCHEMA = "recommender.profile/1"

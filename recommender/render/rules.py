@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from recommender.render.console import console, stacked, table
 from recommender.render.explain import law_json, plain_values, print_law, row
-from recommender.terms import Bites, Effect, LawAccount
+from recommender.reports import LawAccount
+from recommender.terms import Bites, Effect
 
 LIST_SCHEMA = "recommender.rules/1"
 SHOW_SCHEMA = "recommender.rule/1"

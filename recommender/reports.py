@@ -1,0 +1,105 @@
+"""The value types that `explain`, `rules` and `profiles` answer with; it must not read files or print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from recommender.terms import Bites, Effect, Source, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One setting of a remedy. `value` None unsets it; a text that starts with "=" is an expression over the launch.
+
+    `flag` is its name on the command line (a variable's own name), `words` say the value; none where it is left out.
+    """
+
+    setting: str
+    value: Value
+    flag: str
+    words: tuple[str, ...] = ()
+    is_variable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A cure as a law states it; `meanings` says what the names in its expressions stand for."""
+
+    changes: tuple[Change, ...]
+    meanings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawAccount:
+    """A law as people read about it.
+
+    `said` is the passage that it explains and `place` the frame that raised it, both empty when the law was asked for
+    by its id; `near` are valid words nearest to one that the parser would not take; `writes` is what a law writes;
+    `given` are settings that the text shows, which its remedies use; `releases` are the covered releases it holds in,
+    `in_force` whether the judged one is among them.
+    """
+
+    rule: str
+    topic: str
+    effect: Effect
+    bites: Bites | None
+    statement: str
+    message: str
+    said: str = ""
+    place: str = ""
+    near: tuple[str, ...] = ()
+    writes: Mapping[str, Value] = field(default_factory=dict)
+    remedies: tuple[Remedy, ...] = ()
+    given: Mapping[str, Value] = field(default_factory=dict)
+    since: str = ""
+    until: str | None = None
+    releases: tuple[str, ...] = ()
+    in_force: bool = True
+    sources: tuple[Source, ...] = ()
+    verified: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The laws behind a text, most specific first.
+
+    `faint` are laws that raise such a message at places which the text does not show; `last_error` is the last error
+    that the text names; `near` are ids that look like a word which is none, `akin` laws that speak of the same things.
+    """
+
+    laws: tuple[LawAccount, ...]
+    faint: tuple[str, ...] = ()
+    last_error: str = ""
+    near: tuple[str, ...] = ()
+    akin: tuple[str, ...] = ()
+    sglang: str = ""
+    judged_as: str = ""
+    rulebook: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactAccount:
+    """One fact of a profile; `value` is UNKNOWN where nobody knows, `source` says in words where it comes from."""
+
+    name: str
+    value: Value
+    unit: str = ""
+    meaning: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileAccount:
+    """A device or a checkpoint as people read about it; `kind` is gpus, models or drafts, `names` its other names."""
+
+    id: str
+    name: str
+    kind: str
+    names: tuple[str, ...] = ()
+    count: int | None = None
+    drafts: tuple[str, ...] = ()
+    algorithm: str = ""
+    targets: tuple[str, ...] = ()
+    path: str = ""
+    facts: tuple[FactAccount, ...] = ()
