@@ -30,9 +30,18 @@ class Scope(Protocol):
     values: Mapping[str, Value]
     facts: Mapping[str, Value]
     asked: Mapping[str, Value]
+    memo: dict[str, Value]
 
 
 Evaluate = Callable[[Any], Value]
+
+
+class Forgetful(dict[str, Value]):
+    """A memo for scopes whose values change under it: it keeps nothing."""
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        return
+
 
 # In `asked`: whether the setting is asked for is itself still open.
 UNDECIDED: Final = object()
@@ -108,7 +117,14 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _holds_unknown(value: Value) -> bool:
-    return type(value) is tuple and any(item is UNKNOWN for item in value)
+    return type(value) is tuple and UNKNOWN in value
+
+
+def _any_of(xs: Any, ys: Any) -> bool:
+    for x in xs:  # a loop: a generator costs more than these short tuples
+        if x in ys:
+            return True
+    return False
 
 
 def _extreme(pick: Callable[[Any], Any], arguments: tuple[Any, ...]) -> Any:
@@ -131,7 +147,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "int": int,
     "float": float,
     "str": str,
-    "any_of": lambda xs, ys: any(x in ys for x in xs),
+    "any_of": _any_of,
     "all_of": lambda xs, ys: all(x in ys for x in xs),
     "first": lambda xs: xs[0] if xs else None,
     "last": lambda xs: xs[-1] if xs else None,
@@ -208,7 +224,16 @@ class _Compiler:
             self.asks |= definition.asks
             if definition.facts_only:
                 return lambda scope: scope.facts[name]
-            return definition.evaluate
+            evaluate = definition.evaluate
+
+            def remembered(scope: Any) -> Value:
+                memo = scope.memo
+                if name in memo:
+                    return memo[name]
+                value = memo[name] = evaluate(scope)
+                return value
+
+            return remembered
         near = get_close_matches(name, list(vocabulary.names()), n=1)
         raise self.fail(f"unknown name {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""), node)
 
@@ -394,12 +419,20 @@ class _Compiler:
                 return UNKNOWN if a is UNKNOWN else a is None
 
             return is_unset
+        literal = self._literal(node.args[1]) if len(node.args) == 2 else _NOT_LITERAL
+        if name == "any_of" and isinstance(literal, tuple):
+            return _any_literal(parts[0], literal)
+        if name == "matches" and isinstance(literal, str):
+            return self._search(parts[0], literal, node)
         none_safe = name in _NONE_SAFE or name in formulas.FORMULAS
 
         def call(scope: Any) -> Value:
-            arguments = [part(scope) for part in parts]
-            if any(argument is UNKNOWN or _holds_unknown(argument) for argument in arguments):
-                return UNKNOWN
+            arguments = []
+            for part in parts:
+                argument = part(scope)
+                if argument is UNKNOWN or (type(argument) is tuple and UNKNOWN in argument):
+                    return UNKNOWN
+                arguments.append(argument)
             if not none_safe and arguments and arguments[0] is None:
                 return None
             try:
@@ -408,6 +441,20 @@ class _Compiler:
                 return None
 
         return call
+
+    def _search(self, text: Evaluate, pattern: str, node: ast.Call) -> Evaluate:
+        try:
+            search = re.compile(pattern).search
+        except re.error as error:
+            raise self.fail(f"{pattern!r} is no pattern: {error}", node) from None
+
+        def search_text(scope: Any) -> Value:
+            value = text(scope)
+            if value is UNKNOWN:
+                return UNKNOWN
+            return search(value) is not None if isinstance(value, str) else None
+
+        return search_text
 
     def _asked(self, node: ast.Call) -> Evaluate:
         argument = node.args[0] if len(node.args) == 1 else None
@@ -451,6 +498,24 @@ def compile_expression(text: str, vocabulary: Vocabulary) -> Expression:
         facts=frozenset(compiler.facts),
         asks=frozenset(compiler.asks),
     )
+
+
+def _any_literal(items: Evaluate, literal: tuple[Value, ...]) -> Evaluate:
+    """Whether a tuple shares an element with a literal one; UNKNOWN when only an unknown element could be it."""
+
+    def any_literal(scope: Any) -> Value:
+        values = items(scope)
+        if values is UNKNOWN or values is None:
+            return values
+        unknown = False
+        for value in values:
+            if value is UNKNOWN:
+                unknown = True
+            elif value in literal:
+                return True
+        return UNKNOWN if unknown else False
+
+    return any_literal
 
 
 class Condition:

@@ -109,12 +109,14 @@ def _source(item: Any) -> Source:
 class Scope:
     """What expressions read: `values` of settings as they stand, `facts` of this question, the settings that were `asked`."""
 
-    __slots__ = ("asked", "facts", "values")
+    __slots__ = ("asked", "facts", "memo", "values")
 
     def __init__(self, *, values: dict[str, Value], facts: FactTable, asked: Mapping[str, Value]) -> None:
         self.values = values
         self.facts = facts
         self.asked = asked
+        # What definitions gave since the last change of a value; whoever changes one must clear it.
+        self.memo: dict[str, Value] = {}
 
 
 class FactTable(dict[str, Value]):
@@ -145,6 +147,7 @@ SILENT, MET, OPEN = 1, 2, 3
 
 
 Signs = tuple[tuple[str, tuple[Value, ...]], ...]
+Gate = tuple[tuple[str, tuple[Value, ...] | None], ...]
 
 
 def rule_out(signs: Signs, values: Mapping[str, Value]) -> bool:
@@ -159,8 +162,9 @@ def rule_out(signs: Signs, values: Mapping[str, Value]) -> bool:
 class Step:
     """A rule at its place in the walk, compiled when the walk first reaches it.
 
-    `gate` names settings one of which must differ from its default before the step can matter; empty: it always can. `signs`
-    are conjuncts that ask one fact, and `live` those that ask one setting, for certain values: any other rules the step out.
+    `gate` are settings one of which must leave its default, or take one of the values named, before the step can matter;
+    empty: it always can. `signs` are conjuncts that ask one fact, and `live` those that ask one setting, for certain values:
+    any other value rules the step out.
     """
 
     __slots__ = ("__dict__", "gate", "live", "phase", "position", "rule", "signs", "words")
@@ -171,7 +175,7 @@ class Step:
         rule: Rule,
         position: int,
         phase: int,
-        gate: tuple[str, ...],
+        gate: Gate,
         words: Vocabulary,
         signs: Signs = (),
         live: Signs = (),
@@ -241,6 +245,11 @@ class Step:
         return frozenset[str]().union(*(expression.settings for expression in self._read))
 
     @cached_property
+    def ordered_reads(self) -> tuple[str, ...]:
+        """The settings that decide it, by name."""
+        return tuple(sorted(self.reads))
+
+    @cached_property
     def facts(self) -> frozenset[str]:
         """The facts that decide it."""
         return frozenset[str]().union(*(expression.facts for expression in self._read))
@@ -258,13 +267,17 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The walk of one engine release: steps in order, defaults of every setting, and the settings that any rule touches."""
+    """The walk of one engine release: steps in order, defaults of every setting, and the settings that any rule touches.
+
+    `made` holds the steps that were made already, at their positions.
+    """
 
     release: str
     steps: Sequence[Step]
+    made: Sequence[Step | None]
     defaults: Mapping[str, Value]
     touched: frozenset[str]
-    gates: Sequence[Sequence[str]]
+    gates: Sequence[Gate]
 
     @cached_property
     def by_id(self) -> Mapping[str, Step]:
@@ -277,10 +290,43 @@ class Plan:
         return bytes(not gate for gate in self.gates)
 
     @cached_property
-    def gated(self) -> Mapping[str, tuple[int, ...]]:
-        """The steps that a setting opens once it differs from its default."""
-        opened: dict[str, list[int]] = {}
+    def gated(self) -> Mapping[str, Opened]:
+        """The steps that a setting opens once it leaves its default."""
+        whole: dict[str, list[int]] = {}
+        always: dict[str, list[int]] = {}
+        valued: dict[str, dict[Value, list[int]]] = {}
         for position, gate in enumerate(self.gates):
-            for name in gate:
-                opened.setdefault(name, []).append(position)
-        return {name: tuple(positions) for name, positions in opened.items()}
+            for name, values in gate:
+                whole.setdefault(name, []).append(position)
+                if values is None:
+                    always.setdefault(name, []).append(position)
+                for value in values or ():
+                    valued.setdefault(name, {}).setdefault(value, []).append(position)
+        return {
+            name: Opened(
+                whole=tuple(positions),
+                always=tuple(always.get(name, ())),
+                valued={value: tuple(found) for value, found in valued.get(name, {}).items()},
+            )
+            for name, positions in whole.items()
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Opened:
+    """The steps that a setting opens: `always` by leaving its default, `valued` by taking a value, `whole` all of them."""
+
+    whole: tuple[int, ...]
+    always: tuple[int, ...]
+    valued: Mapping[Value, tuple[int, ...]]
+
+    def open(self, enabled: bytearray, value: Value) -> None:
+        """Mark the steps that a new value opens."""
+        if value is UNKNOWN or isinstance(value, (dict, tuple)):
+            for position in self.whole:
+                enabled[position] = 1
+            return
+        for position in self.always:
+            enabled[position] = 1
+        for position in self.valued.get(value, ()):
+            enabled[position] = 1

@@ -21,7 +21,7 @@ from typing import Any
 
 from recommender.errors import RulebookError
 
-FORMAT = "recommender-library-8"
+FORMAT = "recommender-library-9"
 COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
 SHIPPED = "shipped"

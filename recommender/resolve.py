@@ -96,6 +96,7 @@ def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
         return False
     values = scope.values
     new = [(name, expression.evaluate(scope)) for name, expression in step.writes]
+    scope.memo.clear()
     for name, value in new:
         if applies is not UNKNOWN:
             values[name] = value
@@ -107,12 +108,21 @@ def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
     return True
 
 
-def enabled_steps(plan: Plan, asked: Iterable[str]) -> bytearray:
+_NOT_SILENT = bytes(0 if code == SILENT else 1 for code in range(256))
+
+
+def _both(one: bytearray, two: bytearray) -> bytes:
+    """The bytes that are set in both."""
+    return (int.from_bytes(one) & int.from_bytes(two)).to_bytes(len(one))
+
+
+def enabled_steps(plan: Plan, asked: Mapping[str, Value]) -> bytearray:
     """One byte a step: 1 where it can matter to a launch that asks for some settings."""
     enabled = bytearray(plan.always)
-    for name in asked:
-        for position in plan.gated.get(name, ()):
-            enabled[position] = 1
+    gated = plan.gated
+    for name, value in asked.items():
+        if name in gated:
+            gated[name].open(enabled, value)
     return enabled
 
 
@@ -141,20 +151,27 @@ def walk(
     tainted: dict[str, str] = dict(suspects or {})
     unreached: dict[str, str] = dict(tainted)
     enabled = enabled_steps(plan, asked)
-    steps, gated, decided = plan.steps, plan.gated, facts.decided
+    steps, made, gated, decided = plan.steps, plan.made, plan.gated, facts.decided
     if len(decided) < len(steps):
         decided.extend(bytes(len(steps) - len(decided)))
+    enabled = bytearray(_both(enabled, decided.translate(_NOT_SILENT)))
     here = -1
     while (here := enabled.find(1, here + 1)) >= 0:
-        if decided[here] == SILENT:
+        code = decided[here]
+        if code == SILENT:
             continue
-        step = steps[here]
+        step = made[here] or steps[here]
+        if code == MET and (rest := step.condition.rest) is not None:
+            # Most steps end here: asking the open conjuncts at once saves the calls below.
+            applies = rest(scope)
+            if applies is not UNKNOWN and not applies:
+                continue
         if step.rule.sets:
             if not write(step, scope, result.wrote):
                 continue
-            for name, _ in step.writes:
-                for opened in gated.get(name, ()):
-                    enabled[opened] = 1
+            for name in step.rule.sets:
+                if name in gated:
+                    gated[name].open(enabled, scope.values[name])
             if tainted:
                 cause = _first(step.reads, tainted)
                 for name, _ in step.writes:
@@ -167,7 +184,7 @@ def walk(
         if verdict is Verdict.BREAKS or verdict is Verdict.UNKNOWN:
             after = _first(step.reads, unreached) if unreached else ""
             message = step.message.fill(scope)
-            reads = {name: scope.values[name] for name in sorted(step.reads)}
+            reads = {name: scope.values[name] for name in step.ordered_reads}
             values = dict(scope.values) if keep else {}
             result.struck.append(
                 Struck(step=step, verdict=verdict, message=message, reads=reads, values=values, after=after)
@@ -178,8 +195,8 @@ def walk(
     return result
 
 
-def _first(names: Iterable[str], marked: Mapping[str, str]) -> str:
-    for name in sorted(names):
-        if name in marked:
-            return marked[name]
-    return ""
+def _first(names: frozenset[str], marked: Mapping[str, str]) -> str:
+    """What marked the first of the names, by name; empty when none is marked."""
+    if names.isdisjoint(marked):
+        return ""
+    return marked[min(name for name in names if name in marked)]

@@ -17,6 +17,7 @@ from recommender.errors import ExpressionError, RulebookError, UsageError
 from recommender.expr import (
     UNDECIDED,
     Expression,
+    Forgetful,
     compile_choice,
     compile_expression,
     compile_template,
@@ -24,7 +25,7 @@ from recommender.expr import (
     function_names,
     signs_of,
 )
-from recommender.laws import Plan, Rule, Step
+from recommender.laws import Gate, Plan, Rule, Signs, Step
 from recommender.library import Documents, Library
 from recommender.terms import UNKNOWN, Bites, Effect, Value
 from recommender.versions import in_range, parse_release
@@ -366,12 +367,14 @@ class Rulebook:
         rules = _Held(self.rules, outline["places"])
         defaults = {name: _frozen(value) for name, value in outline["defaults"].items()}
         words.settings = defaults
+        steps = _Steps(outline["steps"], rules, words)
         plan = Plan(
             release=release,
-            steps=_Steps(outline["steps"], rules, words),
+            steps=steps,
+            made=steps.made,
             defaults=defaults,
             touched=frozenset(outline["touched"]),
-            gates=[gate for _, _, gate, *_ in outline["steps"]],
+            gates=[_gate(gate) for _, _, gate, *_ in outline["steps"]],
         )
         line = self.catalogue.command_line(release)
         return Edition(release=release, rules=rules, plan=plan, words=words, command_line=line)
@@ -394,7 +397,7 @@ class Rulebook:
             "touched": sorted(touched),
             "places": rules.places,
             "steps": [
-                [step.rule.id, step.phase, list(gate), *signs_of(step.rule.when, words)]
+                [step.rule.id, step.phase, gate, _plain(step.signs), _plain(step.live)]
                 for step, gate in zip(steps, _gates(steps, words.settings), strict=True)
             ],
         }
@@ -490,6 +493,18 @@ class _Held(Mapping[str, Rule]):
         return len(self.places)
 
 
+def _signs(listed: Sequence[Any]) -> Signs:
+    return tuple((name, tuple(values)) for name, values in listed)
+
+
+def _plain(signs: Signs) -> list[Any]:
+    return [[name, list(values)] for name, values in signs]
+
+
+def _gate(listed: Sequence[Any]) -> Gate:
+    return tuple((name, None if values is None else tuple(values)) for name, values in listed)
+
+
 class _Steps(Sequence[Step]):
     """The steps of a plan, each made when the walk first reaches it."""
 
@@ -497,10 +512,10 @@ class _Steps(Sequence[Step]):
         self._outline = outline
         self._rules = rules
         self._words = words
-        self._made: list[Step | None] = [None] * len(outline)
+        self.made: list[Step | None] = [None] * len(outline)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self.made)
 
     @overload
     def __getitem__(self, position: int) -> Step: ...
@@ -509,17 +524,17 @@ class _Steps(Sequence[Step]):
     def __getitem__(self, position: int | slice) -> Step | Sequence[Step]:
         if isinstance(position, slice):
             return [self[place] for place in range(*position.indices(len(self)))]
-        step = self._made[position]
+        step = self.made[position]
         if step is None:
             name, phase, gate, signs, live = self._outline[position]
-            step = self._made[position] = Step(
+            step = self.made[position] = Step(
                 rule=self._rules[name],
                 position=position,
                 phase=phase,
-                gate=tuple(gate),
+                gate=_gate(gate),
                 words=self._words,
-                signs=tuple((fact, tuple(values)) for fact, values in signs),
-                live=tuple((setting, tuple(values)) for setting, values in live),
+                signs=_signs(signs),
+                live=_signs(live),
             )
         return step
 
@@ -574,7 +589,19 @@ def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) 
             for name in rule.sets:
                 if not words.is_setting(name):
                     raise RulebookError(f"{rule.path}: sets: {name}: no such setting{_near(name, words.names())}")
-            yield Step(rule=rule, position=position, phase=number, gate=(), words=words)
+            try:
+                facts, settings = signs_of(rule.when, words)
+            except ExpressionError as error:
+                raise RulebookError(f"{rule.path}: when: {error}") from None
+            yield Step(
+                rule=rule,
+                position=position,
+                phase=number,
+                gate=(),
+                words=words,
+                signs=_signs(facts),
+                live=_signs(settings),
+            )
             position += 1
     for rule in rules.values():
         if rule.effect is Effect.SETS and rule.id not in listed:
@@ -586,34 +613,43 @@ class _NoFacts(dict[str, Value]):
         return UNKNOWN
 
 
-def _gates(steps: Sequence[Step], defaults: Mapping[str, Value]) -> list[tuple[str, ...]]:
-    """For each step a minimal set of settings one of which must leave its default before the step can matter.
+def _gates(steps: Sequence[Step], defaults: Mapping[str, Value]) -> list[list[Any]]:
+    """For each step settings one of which must leave its default, or take a value, before the step can matter; empty: none.
 
-    While all of them stand at their default, the step's condition is false whatever the other settings and the facts are. The
-    settings that most rules read are dropped from the set first, so that what remains is rarely written. Empty: no such set.
+    A conjunct that asks one setting for values other than its default is such a gate by itself. Else it is a minimal set of
+    settings: while all of them stand at their default, the condition is false whatever the others and the facts are. What few
+    rules read is kept, as it is rarely written.
     """
     popularity: dict[str, int] = {}
     for step in steps:
         for name in step.when.settings | step.when.asks:
             popularity[name] = popularity.get(name, 0) + 1
-    gates: list[tuple[str, ...]] = []
+    gates: list[list[Any]] = []
     for step in steps:
-        names = sorted(step.when.settings | step.when.asks, key=lambda name: (-popularity[name], name))
-        values, asked = {name: defaults[name] for name in names}, dict[str, Value]()
-        scope: Any = _Bare(values=values, facts=_NoFacts(), asked=asked)
-        if not _is_false(step.when.evaluate(scope)):
-            gates.append(())
-            continue
-        kept = list(names)
-        for name in names:
-            values[name], asked[name] = UNKNOWN, UNDECIDED
-            if _is_false(step.when.evaluate(scope)):
-                kept.remove(name)
-            else:
-                values[name] = defaults[name]
-                del asked[name]
-        gates.append(tuple(sorted(kept)))
+        valued = [sign for sign in step.live if defaults[sign[0]] not in sign[1]]
+        if valued:
+            name, values = min(valued, key=lambda sign: (len(sign[1]) * popularity[sign[0]], sign[0]))
+            gates.append([[name, list(values)]])
+        else:
+            gates.append([[name, None] for name in _minimal_gate(step, defaults, popularity)])
     return gates
+
+
+def _minimal_gate(step: Step, defaults: Mapping[str, Value], popularity: Mapping[str, int]) -> list[str]:
+    names = sorted(step.when.settings | step.when.asks, key=lambda name: (-popularity[name], name))
+    values, asked = {name: defaults[name] for name in names}, dict[str, Value]()
+    scope: Any = _Bare(values=values, facts=_NoFacts(), asked=asked)
+    if not _is_false(step.when.evaluate(scope)):
+        return []
+    kept = list(names)
+    for name in names:
+        values[name], asked[name] = UNKNOWN, UNDECIDED
+        if _is_false(step.when.evaluate(scope)):
+            kept.remove(name)
+        else:
+            values[name] = defaults[name]
+            del asked[name]
+    return sorted(kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -621,6 +657,7 @@ class _Bare:
     values: Mapping[str, Value]
     facts: Mapping[str, Value]
     asked: Mapping[str, Value]
+    memo: Forgetful = field(default_factory=Forgetful)
 
 
 def _is_false(value: Value) -> bool:

@@ -102,7 +102,8 @@ def encode(question: Question) -> Encoded:
     start = scope_of(plan, question.given, question.facts)
     base = dict(start.values)
     asked = dict(question.given)
-    for name in (*searched, *(name for name, _ in question.follows)):
+    open_names = (*searched, *(name for name, _ in question.follows))
+    for name in open_names:
         start.values[name] = UNKNOWN
         asked[name] = UNDECIDED if name in searched and None in searched[name].domain else UNKNOWN
     abstract = Scope(values=start.values, facts=question.facts, asked=asked)
@@ -112,7 +113,7 @@ def encode(question: Question) -> Encoded:
     doubtful: list[Step] = []
     wrote: dict[str, str] = {}
     judged = (Effect.REJECTS, Effect.DEGRADES)
-    for step in _within_reach(plan, asked):
+    for step in _within_reach(plan, {**asked, **dict.fromkeys(open_names, UNKNOWN)}):
         if step.rule.sets:
             if _never(step, abstract, searched, wrote, plan.defaults, partial(_applies, step, abstract)):
                 continue
@@ -155,15 +156,15 @@ def encode(question: Question) -> Encoded:
     )
 
 
-def _within_reach(plan: Plan, asked: Iterable[str]) -> Iterator[Step]:
+def _within_reach(plan: Plan, asked: Mapping[str, Value]) -> Iterator[Step]:
     """The steps that can matter, in order; what a step writes may bring later ones into reach."""
     enabled = enabled_steps(plan, asked)
     position = enabled.find(1)
     while position >= 0:
         step = plan.steps[position]
         for name in step.targets:
-            for opened in plan.gated.get(name, ()):
-                enabled[opened] = 1
+            if name in plan.gated:
+                plan.gated[name].open(enabled, UNKNOWN)
         yield step
         position = enabled.find(1, position + 1)
 
@@ -190,11 +191,13 @@ def _sometimes(scope: Scope, name: str, domain: Sequence[Value], test: Callable[
     try:
         for value in domain:
             scope.values[name] = value
+            scope.memo.clear()
             if test():
                 return True
         return False
     finally:
         scope.values[name] = UNKNOWN
+        scope.memo.clear()
 
 
 def _applies(step: Step, scope: Scope) -> bool:

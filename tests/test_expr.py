@@ -54,6 +54,7 @@ class Here:
     values: Mapping[str, Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=dict)
+    memo: dict[str, Any] = field(default_factory=dict)
 
 
 def value(text: str, words: Words | None = None, facts: Mapping[str, Any] | None = None, **values: Any) -> Any:

@@ -100,8 +100,10 @@ def test_walks_do_not_depend_on_the_gates(session: Session) -> None:
 
     plan = session.plan
     steps = tuple(Step(rule=s.rule, position=s.position, phase=s.phase, gate=(), words=s.words) for s in plan.steps)
-    gates: list[list[str]] = [[] for _ in steps]
-    opened = Plan(release=plan.release, steps=steps, defaults=plan.defaults, touched=plan.touched, gates=gates)
+    gates: list[Any] = [() for _ in steps]
+    opened = Plan(
+        release=plan.release, steps=steps, made=steps, defaults=plan.defaults, touched=plan.touched, gates=gates
+    )
     assert plan.always != opened.always
     for words, gpu in GATED:
         launch: Launch = session.read(words.split())
