@@ -54,7 +54,7 @@ class _Action(argparse.Action):
         )
         self.flag = flag
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:  # noqa: ARG002
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         flag, spelling = self.flag, option_string or self.flag.long
         kind = flag.kind
         if kind == "help":

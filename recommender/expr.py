@@ -121,7 +121,7 @@ def _holds_unknown(value: Value) -> bool:
 
 
 def _any_of(xs: Any, ys: Any) -> bool:
-    for x in xs:  # a loop: a generator costs more than these short tuples
+    for x in xs:  # noqa: SIM110  a generator costs more than these short tuples
         if x in ys:
             return True
     return False
@@ -194,7 +194,7 @@ class _Compiler:
             constant = tuple(element.value for element in node.elts if isinstance(element, ast.Constant))
             return lambda scope: constant
         parts = [self.compile(element, depth) for element in node.elts]
-        return lambda scope: tuple(part(scope) for part in parts)
+        return lambda scope: tuple([part(scope) for part in parts])  # quicker than a generator
 
     _list = _tuple
 
@@ -241,6 +241,18 @@ class _Compiler:
         parts = tuple(self.compile(value, depth) for value in node.values)
         if isinstance(node.op, ast.And):
             return _conjunction(parts)
+
+        if len(parts) == 2:
+            first, second = parts
+
+            def either(scope: Any) -> Value:
+                one = first(scope)
+                if one is UNKNOWN:
+                    two = second(scope)
+                    return two if two is True else UNKNOWN
+                return one or second(scope)
+
+            return either
 
         def disjunction(scope: Any) -> Value:
             unknown, value = False, False

@@ -10,6 +10,7 @@ from typing import Any
 from recommender.errors import ExpressionError, RulebookError
 from recommender.expr import (
     Condition,
+    Evaluate,
     Expression,
     Template,
     Vocabulary,
@@ -109,14 +110,31 @@ def _source(item: Any) -> Source:
 class Scope:
     """What expressions read: `values` of settings as they stand, `facts` of this question, the settings that were `asked`."""
 
-    __slots__ = ("asked", "facts", "memo", "values")
+    __slots__ = ("asked", "facts", "memo", "readers", "values")
 
-    def __init__(self, *, values: dict[str, Value], facts: FactTable, asked: Mapping[str, Value]) -> None:
+    def __init__(
+        self,
+        *,
+        values: dict[str, Value],
+        facts: FactTable,
+        asked: Mapping[str, Value],
+        readers: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self.values = values
         self.facts = facts
         self.asked = asked
-        # What definitions gave since the last change of a value; whoever changes one must clear it.
+        self.readers = readers
+        # What definitions gave while nothing that they read has changed; whoever changes a value must say so.
         self.memo: dict[str, Value] = {}
+
+    def put(self, name: str, value: Value) -> None:
+        """Change a value, and forget what definitions made of the old one."""
+        self.values[name] = value
+        if self.readers is None:
+            self.memo.clear()
+            return
+        for reader in self.readers.get(name, ()):
+            self.memo.pop(reader, None)
 
 
 class FactTable(dict[str, Value]):
@@ -269,15 +287,15 @@ class Step:
 class Plan:
     """The walk of one engine release: steps in order, defaults of every setting, and the settings that any rule touches.
 
-    `made` holds the steps that were made already, at their positions.
+    `readers` are the definitions that read a setting.
     """
 
     release: str
     steps: Sequence[Step]
-    made: Sequence[Step | None]
     defaults: Mapping[str, Value]
     touched: frozenset[str]
     gates: Sequence[Gate]
+    readers: Mapping[str, Sequence[str]]
 
     @cached_property
     def by_id(self) -> Mapping[str, Step]:
@@ -288,6 +306,11 @@ class Plan:
     def always(self) -> bytes:
         """One byte a step: 1 where nothing must change before it can matter."""
         return bytes(not gate for gate in self.gates)
+
+    @cached_property
+    def rests(self) -> list[Evaluate | None]:
+        """The compiled open conjuncts of the steps that were walked already, at their positions."""
+        return [None] * len(self.steps)
 
     @cached_property
     def gated(self) -> Mapping[str, Opened]:

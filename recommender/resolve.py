@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from recommender.laws import MET, OPEN, SILENT, FactTable, Plan, Scope, Step, rule_out
@@ -77,7 +77,10 @@ def applies_to(step: Step, scope: Scope) -> Value:
 
 def verdict_of(step: Step, scope: Scope) -> Verdict:
     """What a judging step says of the scope as it stands."""
-    applies = applies_to(step, scope)
+    return _verdict(step, scope, applies_to(step, scope))
+
+
+def _verdict(step: Step, scope: Scope, applies: Value) -> Verdict:
     if applies is not UNKNOWN and not applies:
         return Verdict.SILENT
     if step.require is not None:
@@ -91,20 +94,26 @@ def verdict_of(step: Step, scope: Scope) -> Verdict:
 
 def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
     """Let a writing step write; returns whether it did. Under an unknown condition UNKNOWN is left where it would differ."""
-    applies = applies_to(step, scope)
+    return _write(step, scope, wrote, applies_to(step, scope))
+
+
+def _write(step: Step, scope: Scope, wrote: dict[str, str], applies: Value) -> bool:
     if applies is not UNKNOWN and not applies:
         return False
     values = scope.values
     new = [(name, expression.evaluate(scope)) for name, expression in step.writes]
-    scope.memo.clear()
     for name, value in new:
         if applies is not UNKNOWN:
-            values[name] = value
+            scope.put(name, value)
         elif value is UNKNOWN or values[name] is UNKNOWN or values[name] != value:
-            values[name] = UNKNOWN
+            scope.put(name, UNKNOWN)
         else:
             continue
         wrote[name] = step.rule.id
+    return True
+
+
+def _always(scope: Scope) -> Value:
     return True
 
 
@@ -130,7 +139,7 @@ def scope_of(plan: Plan, asked: Mapping[str, Value], facts: FactTable) -> Scope:
     """The scope at the start: defaults, and over them what the user asked for."""
     values = dict(plan.defaults)
     values.update(asked)
-    return Scope(values=values, facts=facts, asked=asked)
+    return Scope(values=values, facts=facts, asked=asked, readers=plan.readers)
 
 
 def walk(
@@ -151,24 +160,30 @@ def walk(
     tainted: dict[str, str] = dict(suspects or {})
     unreached: dict[str, str] = dict(tainted)
     enabled = enabled_steps(plan, asked)
-    steps, made, gated, decided = plan.steps, plan.made, plan.gated, facts.decided
+    steps, rests, gated, decided = plan.steps, plan.rests, plan.gated, facts.decided
     if len(decided) < len(steps):
         decided.extend(bytes(len(steps) - len(decided)))
     enabled = bytearray(_both(enabled, decided.translate(_NOT_SILENT)))
     here = -1
     while (here := enabled.find(1, here + 1)) >= 0:
-        code = decided[here]
-        if code == SILENT:
-            continue
-        step = made[here] or steps[here]
-        if code == MET and (rest := step.condition.rest) is not None:
-            # Most steps end here: asking the open conjuncts at once saves the calls below.
+        rest = rests[here]
+        if rest is not None and decided[here] == MET:
+            # Facts are decided for most steps: asking the open conjuncts here saves a call.
             applies = rest(scope)
             if applies is not UNKNOWN and not applies:
                 continue
-        if step.rule.sets:
-            if not write(step, scope, result.wrote):
+            step = steps[here]
+        else:
+            if decided[here] == SILENT:
                 continue
+            step = steps[here]
+            applies = applies_to(step, scope)
+            if step.is_compiled:
+                rests[here] = step.condition.rest or _always
+            if applies is not UNKNOWN and not applies:
+                continue
+        if step.rule.sets:
+            _write(step, scope, result.wrote, applies)
             for name in step.rule.sets:
                 if name in gated:
                     gated[name].open(enabled, scope.values[name])
@@ -180,7 +195,7 @@ def walk(
                     else:
                         unreached.pop(name, None)
             continue
-        verdict = verdict_of(step, scope)
+        verdict = _verdict(step, scope, applies)
         if verdict is Verdict.BREAKS or verdict is Verdict.UNKNOWN:
             after = _first(step.reads, unreached) if unreached else ""
             message = step.message.fill(scope)

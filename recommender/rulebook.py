@@ -168,6 +168,7 @@ class _Words:
     groups: Mapping[str, tuple[Value, ...]]
     texts: Mapping[str, tuple[str, Any]]
     compiled: dict[str, Expression] = field(default_factory=dict)
+    readers: dict[str, list[str]] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
 
     def is_setting(self, name: str) -> bool:
@@ -192,7 +193,9 @@ class _Words:
         path, entry = self.texts[name]
         self.open.append(name)
         try:
-            self.compiled[name] = self._compile(name, entry)
+            made = self.compiled[name] = self._compile(name, entry)
+            for setting in made.settings:
+                self.readers.setdefault(setting, []).append(name)
         except ExpressionError as error:
             raise RulebookError(f"{path}: {name}: {error}") from None
         finally:
@@ -371,9 +374,9 @@ class Rulebook:
         plan = Plan(
             release=release,
             steps=steps,
-            made=steps.made,
             defaults=defaults,
             touched=frozenset(outline["touched"]),
+            readers=words.readers,
             gates=[_gate(gate) for _, _, gate, *_ in outline["steps"]],
         )
         line = self.catalogue.command_line(release)

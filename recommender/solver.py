@@ -190,14 +190,12 @@ def _never(
 def _sometimes(scope: Scope, name: str, domain: Sequence[Value], test: Callable[[], bool]) -> bool:
     try:
         for value in domain:
-            scope.values[name] = value
-            scope.memo.clear()
+            scope.put(name, value)
             if test():
                 return True
         return False
     finally:
-        scope.values[name] = UNKNOWN
-        scope.memo.clear()
+        scope.put(name, UNKNOWN)
 
 
 def _applies(step: Step, scope: Scope) -> bool:

@@ -102,7 +102,12 @@ def test_walks_do_not_depend_on_the_gates(session: Session) -> None:
     steps = tuple(Step(rule=s.rule, position=s.position, phase=s.phase, gate=(), words=s.words) for s in plan.steps)
     gates: list[Any] = [() for _ in steps]
     opened = Plan(
-        release=plan.release, steps=steps, made=steps, defaults=plan.defaults, touched=plan.touched, gates=gates
+        release=plan.release,
+        steps=steps,
+        defaults=plan.defaults,
+        touched=plan.touched,
+        gates=gates,
+        readers=plan.readers,
     )
     assert plan.always != opened.always
     for words, gpu in GATED:
