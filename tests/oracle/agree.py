@@ -103,6 +103,8 @@ def equal(ours: Any, theirs: Any) -> bool:
 
 def matches(rule: Rule, launch: Answered) -> bool:
     """Whether the engine's refusal is the one that the rule describes."""
+    if rule.parse and not rule.engine_error:  # asking for help, which argparse answers by leaving without a word
+        return launch.type == "SystemExit" and launch.message == "0"
     if not rule.engine_error or not re.search(rule.engine_error, launch.message):
         return False
     return not rule.engine_error_at or re.search(rule.engine_error_at, launch.where) is not None

@@ -65,7 +65,7 @@ def question(device: str, asked: Example | Answered) -> tuple[Any, ...]:
 
 
 def ask_examples(
-    release: str, examples: Sequence[Example], known: Mapping[tuple[Any, ...], Answered], keep: Path | None
+    release: str, examples: Sequence[Example], known: Mapping[tuple[Any, ...], Answered], keep: Path
 ) -> dict[tuple[Any, ...], Answered]:
     """The engine's answers to examples by question, those of `known` without asking again; kept after each device.
 
@@ -97,10 +97,8 @@ def ask_examples(
             asked = question(answer.device, answer)
             found[asked] = _to_keep(answer, becomes[asked])
         print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
-        if keep:
-            write(keep, release, reported(), found.values())
-    if keep:
         write(keep, release, reported(), found.values())
+    write(keep, release, reported(), found.values())
     return found
 
 
@@ -118,8 +116,10 @@ def run_examples(release: str, pattern: str, show: int, fresh: bool) -> int:
     every = [example for example in all_examples(session.book) if example.release == release]
     chosen = [example for example in every if re.search(pattern, example.rule.id)]
     path = recorded_file(release, "examples")
-    before = {} if fresh or not path.exists() else {question(each.device, each): each for each in read(path)[1]}
-    found = ask_examples(release, chosen, before, path if chosen == every else None)
+    before = {question(each.device, each): each for each in read(path)[1]} if path.exists() else {}
+    for example in chosen if fresh else ():
+        before.pop(question(example.engine_device, example), None)
+    found = ask_examples(release, every, before, path)
     problems = unasked = 0
     tally = Tally()
     for example in chosen:
@@ -146,7 +146,7 @@ def main() -> int:
         "--recorded", type=Path, help="a file of answers; default: the tests' own of the newest release"
     )
     options.add_argument("--examples", action="store_true", help="with --live: every rule's examples")
-    options.add_argument("--fresh", action="store_true", help="with --examples: ask about all of them anew")
+    options.add_argument("--fresh", action="store_true", help="with --examples: ask anew")
     options.add_argument("--rules", default="", help="with --examples: only rules whose id matches")
     options.add_argument(
         "--keep", type=Path, help="with --live: also keep the answers in a file (examples: in the tests' own)"

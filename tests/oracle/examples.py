@@ -95,19 +95,17 @@ def objection(example: Example, answer: Answered, rules: Iterable[Rule]) -> str:
     if answer.ok is None:
         return ""
     if example.kind == "sets":
-        return _unwritten(example, answer) if answer.ok else f"the engine refuses it: {said}"
+        return _unwritten(example, answer) or ("" if answer.ok or answer.writes else f"the engine refuses it: {said}")
     hit = answer.ok is False and matches(rule, answer)
     if example.kind == "passes" and hit:
         return f"the engine refuses it with this rule: {said}"
     if example.kind == "breaks":
         stops = rule.effect is Effect.REJECTS and rule.bites in (Bites.STARTUP, Bites.PARSE)
-        others = ", ".join(each.id for each in rules if not answer.ok and matches(each, answer)) or "no rule of ours"
         if stops and answer.ok:
             return "the engine accepts it"
-        if stops and not hit:
-            return f"the engine refuses it otherwise ({others}): {said}"
-        if not stops and not answer.ok:
-            return f"the engine refuses it at startup ({others}): {said}"
+        if stops != hit and not answer.ok:
+            others = ", ".join(each.id for each in rules if matches(each, answer)) or "no rule of ours"
+            return f"the engine refuses it {'otherwise' if stops else 'at startup'} ({others}): {said}"
     return ""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from recommender import resolve
 from recommender.laws import Scope, Step
 from recommender.session import Session
-from recommender.terms import Value
+from recommender.terms import Value, Verdict
 
 from .agree import Comparison, compare
 from .records import Answered
@@ -81,6 +81,9 @@ def clashes(replayed: Iterable[Replayed], session: Session) -> dict[tuple[str, s
     rules = session.edition.rules
     found: dict[tuple[str, str, str], Answered] = {}
     for item in replayed:
+        result = item.comparison.result
+        if result is None or any(finding.verdict is Verdict.UNKNOWN for finding in result.findings):
+            continue
         last: dict[tuple[int, str], list[str]] = {}
         for phase, name, rule in item.writes:
             for earlier in last.setdefault((phase, name), []):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib.abc
 import importlib.machinery
+import inspect
 import json
 import os
 import sys
@@ -28,6 +29,8 @@ COMPILED = frozenset({
     "timm", "torch_memory_saver", "torchaudio", "torchcodec", "watchfiles",
 })  # fmt: skip
 VERSION = "0.28.0"  # what each stand-in says when it is asked for its version
+# Parameters that the engine looks for in a signature before it uses a function; the version that a release pins has them.
+PARAMETERS = {"trtllm_batch_decode_with_kv_cache_mla": ("enable_dcp",)}
 
 
 class Blank(type):
@@ -43,6 +46,13 @@ class Blank(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         decorates = len(args) == 1 and not kwargs and callable(args[0])
         return args[0] if decorates else Blank(cls.__name__, (), {})
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        if cls.__name__ not in PARAMETERS:
+            raise AttributeError("__signature__")
+        named = (inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in PARAMETERS[cls.__name__])
+        return inspect.Signature(tuple(named))
 
     def __getitem__(cls, key: Any) -> Any:
         return cls
