@@ -159,7 +159,7 @@ def test_help_ends_with_the_examples(command: str, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize(("job", "line"), examples())
 def test_an_example_runs_in_a_shell(job: str, line: str) -> None:
-    shell = f'recommender() {{ {shlex.quote(sys.executable)} -m recommender.cli "$@"; }}\n{line}\n'
+    shell = f'recommender() {{ {shlex.quote(sys.executable)} -m recommender "$@"; }}\n{line}\n'
     root = str(Path(recommender.__file__).parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
     done = subprocess.run(

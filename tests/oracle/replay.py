@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recommender import resolve
@@ -45,35 +45,39 @@ def replay(session: Session, launches: Iterable[Answered], fields: Sequence[str]
 def watched() -> Iterator[list[tuple[Step, dict[str, Value]]]]:
     """Note every step that writes, and what."""
     log: list[tuple[Step, dict[str, Value]]] = []
-    real = resolve.write
+    real = resolve._write
 
-    def write(step: Step, scope: Scope, wrote: dict[str, str]) -> bool:
-        done = real(step, scope, wrote)
+    def write(step: Step, scope: Scope, wrote: dict[str, str], applies: Value) -> bool:
+        done = real(step, scope, wrote, applies)
         if done:
             log.append((step, {name: scope.values[name] for name in step.targets}))
         return done
 
-    resolve.write = write
+    resolve._write = write
     try:
         yield log
     finally:
-        resolve.write = real
+        resolve._write = real
 
 
 @contextmanager
 def without(session: Session, rule: str) -> Iterator[None]:
-    """The walk as if a rule did not stand in the plan."""
-    real = resolve.applies_to
-    dropped = session.plan.by_id[rule].position
+    """The walk as if a rule did not stand in the plan: another step takes its place, one that never applies."""
+    steps: Any = session.plan.steps
+    step = session.plan.by_id[rule]
+    place = step.position
+    silent = Step(rule=replace(step.rule, when="False"), position=place, phase=step.phase, gate=(), words=step.words)
 
-    def applies_to(step: Step, scope: Scope) -> Any:
-        return False if step.position == dropped else real(step, scope)
+    def put(other: Step) -> None:
+        steps.made[place] = other
+        session.plan.rests[place] = None
+        session._tables.clear()  # they remember what facts decided for the other step
 
-    resolve.applies_to = applies_to
+    put(silent)
     try:
         yield
     finally:
-        resolve.applies_to = real
+        put(step)
 
 
 def clashes(replayed: Iterable[Replayed], session: Session) -> dict[tuple[str, str, str], Answered]:
