@@ -93,7 +93,7 @@ def cures_of_rule(
 ) -> tuple[Cure, ...]:
     """The rule's own `fix` entries that work on this launch, in their order."""
     scope = Scope(values=dict(item.values), facts=facts, asked=result.asked)
-    before = rejections(result)
+    before = {*rejections(result), *(struck.step.rule.id for struck in result.struck if struck.after)}
     found: list[Cure] = []
     for fix in fixes:
         changes = {name: expression.evaluate(scope) for name, expression in fix.items()}
