@@ -115,7 +115,8 @@ def attention_backend(args: Args) -> None:
 
 def outcome(case: dict[str, Any]) -> dict[str, Any]:
     try:
-        args = Args(**launch(case["argv"])[1])
+        server, values = launch(case["argv"])
+        args = Args(**values, server_args=server)
     except (Exception, SystemExit) as error:
         return {**failure(error), "ok": None}
     try:
