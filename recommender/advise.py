@@ -16,7 +16,7 @@ from recommender.profiles import Gpu, Model
 from recommender.ranking import Preference, Tier, depth_reason, tier_for
 from recommender.resolve import Walk, walk
 from recommender.session import Session
-from recommender.solver import Encoded, Question, Variable, asked_of, encode, judge_one, names_where, solutions
+from recommender.solver import Encoded, Question, Variable, asked_of, encode, is_valid, names_where, solutions
 from recommender.terms import UNKNOWN, Effect, Known, Source, Value, Verdict
 
 # The final walk repeats what the constraints said; of very many rows it repeats the best only.
@@ -236,9 +236,7 @@ class Adviser:
         if candidate.draft is not None:
             given.setdefault(self.roles["draft"], candidate.draft)
         scope = self._scope(candidate.draft, candidate.own, given)
-        for entry in self.search["states"]:
-            if entry["setting"] not in given:
-                given[entry["setting"]] = self._value(entry["value"], scope)
+        given |= self._states(given, scope)
         scope = self._scope(candidate.draft, candidate.own, given)
         follows = tuple(
             (name, compile_value(value, self.words))
@@ -255,6 +253,14 @@ class Adviser:
             keeps=(("shape of the candidate", compile_expression(keeps, self.words)),) if keeps else (),
             strict=self.ask.strict,
         )
+
+    def _states(self, given: Mapping[str, Value], scope: Scope) -> dict[str, Value]:
+        """The settings that a launch states although nothing is searched there."""
+        return {
+            entry["setting"]: self._value(entry["value"], scope)
+            for entry in self.search["states"]
+            if entry["setting"] not in given and self._holds(entry.get("when"), scope) is True
+        }
 
     def _variables(self, candidate: Candidate, given: Mapping[str, Value], scope: Scope) -> Iterator[Variable]:
         engine = self._engine_choice(given, self.facts(candidate.draft))
@@ -346,11 +352,13 @@ class Adviser:
             rows=tuple(shown),
             more=more or len(rows) > len(shown),
             skipped=tuple(skipped),
-            alternatives=self._alternatives(asked[0][1]),
+            alternatives=self._alternatives(shown[0], {candidate.id: encoded for candidate, encoded in asked}),
             forced=self._forced([pair for pair in asked if pair[0].id in {row.candidate.id for row in shown}][:1]),
             tier=self.tier,
             stated={
-                entry["setting"]: entry["why"] for entry in self.search["states"] if entry["setting"] not in self.pins
+                entry["setting"]: entry["why"]
+                for entry in self.search["states"]
+                if entry["setting"] not in self.pins and entry["setting"] in shown[0].asked
             },
             rewrites={
                 name: walks[0].known(name)
@@ -460,9 +468,8 @@ class Adviser:
 
     def _impossible(self) -> str:
         """Ranks beyond the devices or weights beyond their memory, in words; empty when neither is known."""
-        given = {entry["setting"]: entry["value"] for entry in self.search["states"]}
         scope = self._scope(None, False, self.pins)
-        asked = {**{name: self._value(value, scope) for name, value in given.items()}, **self.pins}
+        asked = {**self.pins, **self._states(self.pins, scope)}
         result = walk(self.plan, asked, self.facts(self.pins.get(self.roles["draft"])))
         ranks = compile_expression(self.search["ranks"], self.words).evaluate(
             Scope(values=result.values, facts=scope.facts, asked=asked)
@@ -478,9 +485,18 @@ class Adviser:
             )
         return ""
 
-    def _alternatives(self, encoded: Encoded) -> dict[str, tuple[Value, ...]]:
+    def _alternatives(self, row: Row, encoded: Mapping[str, Encoded]) -> dict[str, tuple[Value, ...]]:
+        """For settings outside the shape, the other values that are valid with the first row."""
+        here = encoded[row.candidate.id]
         also = {entry["setting"] for entry in self.search["also"]}
-        return {variable.name: variable.domain for variable in encoded.question.variables if variable.name in also}
+        found = {}
+        for variable in here.question.variables:
+            if variable.name in also:
+                others = [value for value in variable.domain if value != row.found[variable.name]]
+                valid = [value for value in others if is_valid(here, {**row.found, variable.name: value})]
+                if valid:
+                    found[variable.name] = tuple(valid)
+        return found
 
     def _forced(self, asked: Sequence[tuple[Candidate, Encoded]]) -> Forced | None:
         """The laws that leave only chains, when they do."""
@@ -554,6 +570,7 @@ class Adviser:
         groups = self.search["turned_off"]
         dropped = {name: None for name in self.pins if any(name.startswith(prefix) for prefix in groups)}
         asked = {name: value for name, value in self.pins.items() if name not in dropped}
+        asked |= self._states(asked, self._scope(None, False, asked))
         result = walk(self.plan, asked, self.facts(None))
         bad = any(i.step.rule.effect is Effect.REJECTS and i.verdict is Verdict.BREAKS for i in result.struck)
         return None if bad else Exit(changes=dropped, asked=asked, freed=tuple(dropped), why="speculation off")
@@ -607,7 +624,7 @@ class _Deepest:
         return self._memory[key]
 
     def _valid(self, assignment: Mapping[str, Value]) -> bool:
-        return all(judge_one(constraint, assignment) is not Verdict.BREAKS for constraint in self._encoded.constraints)
+        return is_valid(self._encoded, assignment)
 
 
 def _with_domain(question: Question, name: str, domain: tuple[Value, ...]) -> Question:

@@ -380,6 +380,11 @@ def judge_one(constraint: Constraint, assignment: Assignment) -> Verdict:
     return constraint.judge(*(_UNSET if assignment[name] is None else assignment[name] for name in constraint.scope))
 
 
+def is_valid(encoded: Encoded, assignment: Assignment) -> bool:
+    """Whether no constraint breaks on an assignment."""
+    return all(judge_one(constraint, assignment) is not Verdict.BREAKS for constraint in encoded.constraints)
+
+
 def names_where(constraints: Iterable[Constraint], assignment: Assignment, verdict: Verdict) -> tuple[str, ...]:
     """The constraints that give a verdict on an assignment, by name."""
     return tuple(constraint.name for constraint in constraints if judge_one(constraint, assignment) is verdict)
