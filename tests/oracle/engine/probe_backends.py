@@ -302,4 +302,34 @@ def gdn_kernels(args: Args) -> None:
     runner(args)
     names = resolve_linear_attn_backends()
     gdn_backend._validate_gdn_linear_attn_backends(names)
+    gdn_backend.validate_gdn_mis_backend(names.prefill)
     gdn_backend.GDNKernelDispatcher(names.decode, names.prefill, names.verify)
+
+
+@probe
+def mamba2_backend(args: Args) -> None:
+    """The backend of Mamba2 layers."""
+    from sglang.srt.layers.attention.hybrid_linear_attn_backend import Mamba2AttnBackend
+
+    Mamba2AttnBackend(runner(args))
+
+
+@probe
+def nemotron_head(args: Args) -> None:
+    """The prediction head of Nemotron-H, as far as its first weights."""
+    from sglang.srt.models import nemotron_h_mtp as module
+
+    config = runner(args, draft=True).model_config.hf_config
+    with mock.patch.object(module, "VocabParallelEmbedding", side_effect=PassedError):
+        module.NemotronHMultiTokenPredictor(config)
+
+
+@probe
+def draft_offsets(args: Args) -> None:
+    """What Triton's draft steps set aside for the captured batches."""
+    from sglang.srt.layers.attention.triton_backend import TritonMultiStepDraftBackend
+
+    made = runner(args)
+    steps = Beyond(topk=args.speculative_eagle_topk, max_context_len=made.model_config.context_len)
+    largest = min(args.cuda_graph_config.decode.max_bs, args.max_running_requests)
+    TritonMultiStepDraftBackend.init_cuda_graph_state(steps, largest, largest * args.speculative_eagle_topk)

@@ -12,6 +12,13 @@ SPARSE = "--model-path deepseek-v3.2 --tp-size {}"
 NEXT = "--model-path qwen3-next-80b-a3b --tp-size 4"
 KIMI = "--model-path kimi-linear-48b-a3b --tp-size 4 --trust-remote-code"
 MIMO = "--model-path mimo-v2-flash --tp-size 4 --trust-remote-code"
+NANO = "--model-path nemotron-3-nano --trust-remote-code --mamba-radix-cache-strategy {}"
+OWN = f"--speculative-algorithm EAGLE {CHAIN}"
+SCOUT = (
+    "--model-path llama-4-scout --tp-size 8 --attention-backend triton --speculative-algorithm EAGLE3 "
+    "--speculative-draft-model-path eagle3-llama-8b-draft --speculative-num-steps 3 --speculative-eagle-topk 8 "
+    "--speculative-num-draft-tokens 8 {}"
+)
 K3 = "--model-path kimi-k3 --trust-remote-code --attention-backend aiter --tp-size {}"
 
 
@@ -114,6 +121,22 @@ BACKENDS = (
         "gdn-flashinfer-prefill-is-not-deterministic", "gdn_kernels", "h200",
         f"{on('fa3', NEXT)} --enable-deterministic-inference --linear-attn-prefill-backend flashinfer",
         f"{on('fa3', NEXT)} --enable-deterministic-inference",
+    ),
+    shows(
+        "gdn-scores-several-items-in-triton", "gdn_kernels", "h200",
+        f"{on('flashinfer', NEXT)} --enable-mis --linear-attn-prefill-backend flashinfer",
+        f"{on('flashinfer', NEXT)} --enable-mis --linear-attn-prefill-backend triton",
+    ),
+    shows(
+        "mamba2-snapshots-span-a-chunk", "mamba2_backend", "h100", f"{NANO.format('extra_buffer')} --mamba-track-interval 64",
+        f"{NANO.format('extra_buffer')} --mamba-track-interval 128",
+    ),
+    shows(
+        "prediction-head-is-in-the-checkpoint", "nemotron_head", "b200", f"{NANO.format('auto')} {OWN}",
+        f"--model-path nemotron-3-super-nvfp4 --tp-size 4 --trust-remote-code {OWN}", name="nemotron-without-a-head",
+    ),
+    shows(
+        "draft-branches-fit-32-bit-offsets", "draft_offsets", "h200", SCOUT.format(""), SCOUT.format("--context-length 131072"),
     ),
     shows("kda-prefill-kernels", "kda_kernels", "h200", f"{KIMI} --linear-attn-prefill-backend intel_xpu", KIMI),
     shows("kda-kernels-need-nvidia", "kda_kernels", "mi300x", f"{KIMI} --linear-attn-backend helion", KIMI),
