@@ -13,7 +13,9 @@ NEXT = "--model-path qwen3-next-80b-a3b --tp-size 4"
 KIMI = "--model-path kimi-linear-48b-a3b --tp-size 4 --trust-remote-code"
 MIMO = "--model-path mimo-v2-flash --tp-size 4 --trust-remote-code"
 NANO = "--model-path nemotron-3-nano --trust-remote-code --mamba-radix-cache-strategy {}"
-OWN = f"--speculative-algorithm EAGLE {CHAIN}"
+GLM_TRTLLM = (
+    f"--model-path glm-4.5-air --tp-size 4 --attention-backend trtllm_mha --speculative-algorithm EAGLE {CHAIN}"
+)
 SCOUT = (
     "--model-path llama-4-scout --tp-size 8 --attention-backend triton --speculative-algorithm EAGLE3 "
     "--speculative-draft-model-path eagle3-llama-8b-draft --speculative-num-steps 3 --speculative-eagle-topk 8 "
@@ -132,8 +134,8 @@ BACKENDS = (
         f"{NANO.format('extra_buffer')} --mamba-track-interval 128",
     ),
     shows(
-        "prediction-head-is-in-the-checkpoint", "nemotron_head", "b200", f"{NANO.format('auto')} {OWN}",
-        f"--model-path nemotron-3-super-nvfp4 --tp-size 4 --trust-remote-code {OWN}", name="nemotron-without-a-head",
+        "mla-backend-needs-an-mla-draft", DRAFT, "b200", f"{GLM_TRTLLM} --speculative-draft-attention-backend trtllm_mla", GLM_TRTLLM,
+        name="mla-backend-for-an-own-head",
     ),
     shows(
         "draft-branches-fit-32-bit-offsets", "draft_offsets", "h200", SCOUT.format(""), SCOUT.format("--context-length 131072"),
