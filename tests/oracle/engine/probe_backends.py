@@ -315,21 +315,11 @@ def mamba2_backend(args: Args) -> None:
 
 
 @probe
-def nemotron_head(args: Args) -> None:
-    """The prediction head of Nemotron-H, as far as its first weights."""
-    from sglang.srt.models import nemotron_h_mtp as module
-
-    config = runner(args, draft=True).model_config.hf_config
-    with mock.patch.object(module, "VocabParallelEmbedding", side_effect=PassedError):
-        module.NemotronHMultiTokenPredictor(config)
-
-
-@probe
 def draft_offsets(args: Args) -> None:
     """What Triton's draft steps set aside for the captured batches."""
     from sglang.srt.layers.attention.triton_backend import TritonMultiStepDraftBackend
 
     made = runner(args)
     steps = Beyond(topk=args.speculative_eagle_topk, max_context_len=made.model_config.context_len)
-    largest = min(args.cuda_graph_config.decode.max_bs, args.max_running_requests)
+    largest = min(args.cuda_graph_config["decode"]["max_bs"], args.max_running_requests)
     TritonMultiStepDraftBackend.init_cuda_graph_state(steps, largest, largest * args.speculative_eagle_topk)
