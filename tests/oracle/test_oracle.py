@@ -1,0 +1,98 @@
+"""The harness itself: what it draws, writes and refuses; the marked test asks the engine again what it once answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.oracle import client, record, sample
+from tests.oracle.agree import equal
+from tests.oracle.devices import USUAL, devices_of
+from tests.oracle.folders import example_checkpoints, profiles, write_folders
+from tests.oracle.records import Answered, read, recorded_file
+
+RELEASE = "0.5.23"
+
+
+@pytest.mark.parametrize("kind", sample.KINDS)
+@pytest.mark.parametrize("wild", [False, True])
+def test_equal_seeds_draw_equal_launches(kind: str, wild: bool) -> None:
+    first = list(sample.launches(7, 20, "b200", kind, wild=wild))
+    assert first == list(sample.launches(7, 20, "b200", kind, wild=wild))
+    assert first != list(sample.launches(8, 20, "b200", kind, wild=wild))
+    assert len({case["id"] for case in first}) == 20
+    assert all(case["argv"][1].startswith("models/") for case in first)
+
+
+def test_a_processor_is_named_as_one() -> None:
+    assert all(case["argv"][-2:] == ["--device", "cpu"] for case in sample.launches(7, 5, "cpu", "harsh"))
+
+
+def test_a_kind_may_say_its_own_count() -> None:
+    drawn = record.drawn("b200", [1, 2], 3, ["plain", "harsh:5", "plain-wild:1"], RELEASE)
+    assert len(drawn) == 2 * (3 + 5 + 1)
+
+
+def test_given_launches_are_read_by_device(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(
+        '# a remark\n{"hardware": "b200", "argv": "--tp-size 2"}\n{"device": "h100", "argv": ["--tp-size", "2"]}\n'
+    )
+    found = record.given_cases(path)
+    assert [case["argv"] for cases in found.values() for case in cases] == [["--tp-size", "2"]] * 2
+    assert list(found) == ["b200", "h100"]
+
+
+def test_every_whole_checkpoint_is_a_folder(tmp_path: Path) -> None:
+    root = write_folders(tmp_path / "all")
+    for profile in profiles():
+        for name in (profile["id"], f"models/{profile['id']}", *profile.get("hf", ())):
+            assert json.loads((root / name / "config.json").read_text()) == profile["config"]
+        assert (root / profile["id"] / "hf_quant_config.json").exists() == bool(profile.get("hf_quant_config"))
+    for name, config in example_checkpoints().items():
+        assert json.loads((root / name / "config.json").read_text()) == config
+
+
+def test_devices_say_what_the_engine_is_told() -> None:
+    assert set(USUAL) <= set(devices_of("every"))
+    assert devices_of("b200,h100") == ["b200", "h100"]
+    for device in devices_of("every"):
+        assert client.device_facts(device)["name"]
+    with pytest.raises(client.OracleError, match="no device 'b20'"):
+        client.device_facts("b20")
+
+
+def test_an_engine_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ORACLE_HOME", str(tmp_path))
+    with pytest.raises(client.OracleError, match=r"not set up: run tests/oracle/engine/setup 0\.5\.23"):
+        client.ask(RELEASE, "b200", [{"argv": []}])
+
+
+def test_true_is_not_one() -> None:
+    assert equal((1, "a"), [1, "a"])
+    assert not equal(True, 1)
+    assert not equal(1, True)
+
+
+@pytest.mark.oracle
+def test_the_engine_still_says_what_was_recorded() -> None:
+    if not client.is_set_up(RELEASE):
+        pytest.skip(f"run tests/oracle/engine/setup {RELEASE}")
+    known = [launch for launch in read(recorded_file(RELEASE))[1] if launch.device == "mi300x"][::12]
+    replies = client.ask(RELEASE, "mi300x", [{"argv": list(launch.argv)} for launch in known])
+    for launch, reply in zip(known, replies, strict=True):
+        assert _said(launch) == {name: reply[name] for name in _said(launch) if name != "resolved"} | _values(
+            launch, reply
+        )
+
+
+def _said(launch: Answered) -> dict[str, object]:
+    if launch.ok:
+        return {"ok": True, "resolved": dict(launch.resolved)}
+    return {"ok": False, "type": launch.type, "message": launch.message, "at": launch.at}
+
+
+def _values(launch: Answered, reply: client.Answer) -> dict[str, object]:
+    return {"resolved": {name: reply["resolved"].get(name) for name in launch.resolved}} if launch.ok else {}
