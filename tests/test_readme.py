@@ -29,7 +29,9 @@ def test_the_tour_is_real(capsys: pytest.CaptureFixture[str]) -> None:
         run(shlex.split(block["words"]))
         printed[block["words"]] = capsys.readouterr().out
     if os.environ.get("RECOMMENDER_GOLDEN") == "write":
-        text = BLOCK.sub(lambda match: f"```console\n$ recommender {match['words']}\n{printed[match['words']]}```", text)
+        text = BLOCK.sub(
+            lambda match: f"```console\n$ recommender {match['words']}\n{printed[match['words']]}```", text
+        )
         README.write_text(text, encoding="utf-8")
     for block in BLOCK.finditer(text):
         assert block["output"] == printed[block["words"]]

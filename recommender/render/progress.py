@@ -30,5 +30,3 @@ def over_lines(stream: IO[bytes], size: int, title: str) -> Iterator[bytes]:
     finally:
         if shown:
             bar.stop()
-
-
