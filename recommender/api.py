@@ -12,7 +12,6 @@ from recommender.errors import UsageError
 from recommender.judge import apply_changes, cures_of_rule, findings_of, rejections, search_cures
 from recommender.laws import FactTable
 from recommender.profiles import Gpu
-from recommender.reports import Explanation
 from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
 from recommender.session import Launch, Session, open_session
@@ -33,6 +32,7 @@ from recommender.terms import (
 
 if TYPE_CHECKING:
     from recommender.advise import Advice
+    from recommender.reports import Explanation
 
 MOST_CURES_IN_A_ROW = 6
 MOST_COMPLETED = 8
@@ -68,6 +68,7 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
     """
     from recommender.accounts import account_of, editions_of, ids_like, law_named
     from recommender.matching import akin, trace
+    from recommender.reports import Explanation
 
     rulebook = book or load_rulebook()
     asked, judged = rulebook.covered(sglang)

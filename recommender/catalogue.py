@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Catalogue:
     """Every flag of every known release; `since` and `until` of an entry bound the releases it holds in."""
 

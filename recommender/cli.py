@@ -279,8 +279,13 @@ def run(words: Sequence[str]) -> int:
     except typer.Exit as stop:
         return int(stop.exit_code)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_left()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # rich's way to say that nobody reads any more
+            return _reader_left()
+        raise
+    except OSError as error:
+        return _complain(f"{error.filename or 'cannot write the answer'}: {error.strerror}")
     except Exception as error:
         usage = getattr(error, "format_message", None)
         if usage is not None:
@@ -289,6 +294,11 @@ def run(words: Sequence[str]) -> int:
         if os.environ.get("RECOMMENDER_DEBUG"):
             raise
         return _complain(f"internal error, please report it: {type(error).__name__}: {error}")
+
+
+def _reader_left() -> int:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _complain(message: str, code: int = MISUSE) -> int:

@@ -45,7 +45,7 @@ def nearest(word: str, words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(get_close_matches(word, words, n=3))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Refusal:
     """What the parser would not take.
 
@@ -84,7 +84,7 @@ class Refusal:
         return [word for index, word in enumerate(read) if index not in gone]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Parsed:
     """What a command line says, and nothing else: `asked` values by field, `spelled` each field's flag as typed.
 
@@ -99,7 +99,7 @@ class Parsed:
     from_config: frozenset[str] = field(default_factory=frozenset)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Span:
     """Which words give a flag its value: `words[start:stop]`."""
 

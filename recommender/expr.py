@@ -47,7 +47,7 @@ class Forgetful(dict[str, Value]):
 UNDECIDED: Final = object()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Expression:
     """A compiled expression: `settings`, `facts` and `asks` are the names it can read, through definitions too."""
 
@@ -763,7 +763,7 @@ def compile_choice(branches: Iterable[tuple[Expression | None, Expression]], tex
 _FIELD = re.compile(r"\{([^{}]+)\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Template:
     """A sentence with expressions in braces."""
 

@@ -32,7 +32,7 @@ WORDS = {bool: "a boolean", int: "an integer", float: "a number", str: "a text",
 _SPEC_KEYS = {"type", "unit", "meaning", "keys", "absent", "derive", "home", "otherwise", "objects"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class FactSpec:
     """One line of facts.yaml. `keys` are (file, path) pairs, file being "", "text" or "hf_quant_config"."""
 
@@ -178,7 +178,7 @@ class Facts(dict[str, Value]):
         return self is other
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _FactScope:
     """What a `derive` expression reads: facts, and no settings."""
 

@@ -42,7 +42,7 @@ def frozen(value: Any) -> Value:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Flag:
     """One entry of the catalogue: option strings that share an action. `nargs` as argparse has it, 0 for a switch."""
 
@@ -231,7 +231,7 @@ _PLAIN_TYPES: Final[Mapping[str, str]] = {
 # --- fields -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Field:
     """One setting: the flags that write it, the one to prefer first; `type` is bool, int, float, str or json."""
 

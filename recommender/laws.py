@@ -22,7 +22,7 @@ from recommender.expr import (
 from recommender.terms import UNKNOWN, Bites, Effect, Source, Value
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Rule:
     """One edition of one law. Its walk stands in the fields; what people read is fetched by `text` when it is asked for.
 
@@ -129,7 +129,10 @@ class Scope:
 
     def put(self, name: str, value: Value) -> None:
         """Change a value, and forget what definitions made of the old one."""
-        self.values[name] = value
+        values = self.values
+        if name in values and values[name] is value:
+            return
+        values[name] = value
         if self.readers is None:
             self.memo.clear()
             return
@@ -283,7 +286,7 @@ class Step:
         return frozenset(self.rule.sets)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plan:
     """The walk of one engine release: steps in order, defaults of every setting, and the settings that any rule touches.
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from recommender.errors import RulebookError
 
-FORMAT = "recommender-library-9"
+FORMAT = "recommender-library-10"
 COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
 SHIPPED = "shipped"
@@ -54,7 +54,7 @@ class Documents(Mapping[str, list[Any]]):
         return len({**self._parsed, **self._places})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Library:
     """Every document by its path ("constraints/sglang/attention/x.yaml"), and one digest over all of them.
 

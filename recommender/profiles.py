@@ -66,7 +66,7 @@ SUBCONFIG = "model.subconfig"
 _KEYS = ("id", "hf", "algorithm", "targets", "drafts", "facts", "config", "partial", "hf_quant_config", "source")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Model:
     """A checkpoint: `id` is None unless it has a profile, `name` is what to call it, `origin` profile, file, cache."""
 
@@ -98,7 +98,7 @@ def _merged(defaults: Mapping[str, Any], config: Mapping[str, Any]) -> Mapping[s
     return merged
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Checkpoint:
     """Where the facts of one checkpoint come from. A partial one is known in part: a missing key says nothing."""
 

@@ -9,7 +9,7 @@ from recommender.laws import MET, OPEN, SILENT, FactTable, Plan, Scope, Step, ru
 from recommender.terms import UNKNOWN, Bites, Effect, Known, OriginKind, Value, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Struck:
     """A judging rule that did not pass, with the values it read at its place in the walk."""
 
@@ -21,7 +21,7 @@ class Struck:
     after: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Walk:
     """What one forward walk leaves: final `values`, who `wrote` each rewritten setting last, and what `struck`."""
 

@@ -136,7 +136,7 @@ def make_rule(document: Mapping[str, Any], path: str, text: Callable[[], Mapping
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Phase:
     """One function of the engine's resolution, or a part of one. `order` lists its writing rules; a refusing phase has none.
 
@@ -151,7 +151,7 @@ class Phase:
     until: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Release:
     """A supported engine release; `date` is its day on PyPI."""
 
@@ -159,7 +159,7 @@ class Release:
     date: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Words:
     """The closed vocabulary of one release; definitions compile when first read. `settings` holds the defaults."""
 
@@ -215,7 +215,7 @@ class _Words:
         return compile_choice(branches, name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Edition:
     """Everything the rulebook says of one engine release."""
 
@@ -620,12 +620,12 @@ def _gates(steps: Sequence[Step], defaults: Mapping[str, Value]) -> list[list[An
     """For each step settings one of which must leave its default, or take a value, before the step can matter; empty: none.
 
     A conjunct that asks one setting for values other than its default is such a gate by itself. Else it is a minimal set of
-    settings: while all of them stand at their default, the condition is false whatever the others and the facts are. What few
-    rules read is kept, as it is rarely written.
+    settings: while all of them stand at their default, the condition is false, or what is required holds, whatever the others
+    and the facts are. What few rules read is kept, as it is rarely written.
     """
     popularity: dict[str, int] = {}
     for step in steps:
-        for name in step.when.settings | step.when.asks:
+        for name in step.reads | step.asks:
             popularity[name] = popularity.get(name, 0) + 1
     gates: list[list[Any]] = []
     for step in steps:
@@ -639,15 +639,26 @@ def _gates(steps: Sequence[Step], defaults: Mapping[str, Value]) -> list[list[An
 
 
 def _minimal_gate(step: Step, defaults: Mapping[str, Value], popularity: Mapping[str, int]) -> list[str]:
-    names = sorted(step.when.settings | step.when.asks, key=lambda name: (-popularity[name], name))
+    require = step.require
+    read = [step.when, *([require] if require else ())]
+    names = sorted(
+        set().union(*(each.settings | each.asks for each in read)), key=lambda name: (-popularity[name], name)
+    )
     values, asked = {name: defaults[name] for name in names}, dict[str, Value]()
     scope: Any = _Bare(values=values, facts=_NoFacts(), asked=asked)
-    if not _is_false(step.when.evaluate(scope)):
+
+    def cannot_matter() -> bool:
+        if _is_false(step.when.evaluate(scope)):
+            return True
+        met = None if require is None else require.evaluate(scope)
+        return met is not UNKNOWN and bool(met)
+
+    if not cannot_matter():
         return []
     kept = list(names)
     for name in names:
         values[name], asked[name] = UNKNOWN, UNDECIDED
-        if _is_false(step.when.evaluate(scope)):
+        if cannot_matter():
             kept.remove(name)
         else:
             values[name] = defaults[name]
@@ -655,7 +666,7 @@ def _minimal_gate(step: Step, defaults: Mapping[str, Value], popularity: Mapping
     return sorted(kept)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class _Bare:
     values: Mapping[str, Value]
     facts: Mapping[str, Value]

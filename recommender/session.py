@@ -23,7 +23,7 @@ _TRUE = frozenset({"1", "true", "yes", "y", "on", "t"})
 _FALSE = frozenset({"0", "false", "no", "n", "off", "f", ""})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Launch:
     """A command line and environment as settings. `refusals` are what the parser would not take, in its order."""
 
@@ -45,7 +45,7 @@ def environment_value(kind: str, text: str) -> Value:
         return UNKNOWN
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Session:
     """One release of the rulebook, and what was already looked up for it."""
 

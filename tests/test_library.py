@@ -50,7 +50,7 @@ def test_files_are_read_and_kept(root: Path) -> None:
         b"[]\n{}",
         b'{"format": "other"}\n',
         b"\x00" * 100,
-        b'{"format":"recommender-library-9","fingerprint":1}\n',
+        b'{"format":"recommender-library-10","fingerprint":1}\n',
     ],
 )
 def test_a_damaged_cache_is_rebuilt(root: Path, damage: bytes) -> None:

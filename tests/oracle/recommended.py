@@ -110,10 +110,11 @@ def round_trips(seed: int, count: int) -> Iterator[tuple[Asked, tuple[str, ...],
 def draws(here: Adviser, question: Question, rng: random.Random) -> Iterator[dict[str, Value]]:
     """Random assignments of a question's domains; half of them repair the chain's draft tokens, or few would be valid."""
     roles = here.roles
+    widths = {variable.name: variable.domain for variable in question.variables}.get(roles["draft_tokens"], ())
     for number in range(DRAWS):
         drawn = {variable.name: rng.choice(variable.domain) for variable in question.variables}
         topk = drawn.get(roles["topk"], question.given.get(roles["topk"]))
-        if number % 2 and topk == 1 and {roles["steps"], roles["draft_tokens"]} <= drawn.keys():
+        if number % 2 and topk == 1 and roles["steps"] in drawn and drawn[roles["steps"]] + 1 in widths:
             drawn[roles["draft_tokens"]] = drawn[roles["steps"]] + 1
         yield drawn
 
