@@ -5,7 +5,8 @@
 
 Round trip: every command recommended for random questions, read back, checks clean, resolves to itself and is accepted by the
 engine. Completeness: of random assignments of a question's domains, every one that the engine accepts as it stands, and that no
-later law breaks, is among all rows. `--record` keeps the engine's answers for the ordinary tests.
+later law breaks, is among all rows. `--record` keeps the engine's answers for the ordinary tests; with `--known` the engine is
+asked only about launches that are not recorded yet.
 """
 
 from __future__ import annotations
@@ -178,12 +179,15 @@ def kept(kind: str, release: str) -> dict[tuple[str, tuple[str, ...]], dict[str,
 
 
 def engine_answers(
-    release: str, launches: Sequence[tuple[str, tuple[str, ...]]], fields: Sequence[str]
+    release: str,
+    launches: Sequence[tuple[str, tuple[str, ...]]],
+    fields: Sequence[str],
+    known: Mapping[tuple[str, tuple[str, ...]], dict[str, Any]],
 ) -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:
-    """The engine's answers by (device, argv)."""
-    found: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
-    for device in sorted({device for device, _ in launches}):
-        wanted = list(dict.fromkeys(argv for name, argv in launches if name == device))
+    """The engine's answers by (device, argv); it is not asked about what is known."""
+    found = {launch: known[launch] for launch in launches if launch in known}
+    for device in sorted({device for device, argv in launches if (device, argv) not in found}):
+        wanted = [*dict.fromkeys(argv for name, argv in launches if name == device and (name, argv) not in found)]
         answers = ask(release, device, [{"id": n, "argv": list(argv)} for n, argv in enumerate(wanted)], fields=fields)
         for argv, answer in zip(wanted, answers, strict=True):
             found[device, argv] = answer
@@ -222,11 +226,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--known", action="store_true", help="ask only what was not recorded")
     given = parser.parse_args()
+    known = kept(given.kind, given.release) if given.known else {}
     bad = 0
     if given.kind == "round-trip":
         trips = list(round_trips(given.seed, given.count))
-        answers = engine_answers(given.release, [(q.gpu, argv) for q, argv, _, _ in trips], FIELDS)
+        answers = engine_answers(given.release, [(q.gpu, argv) for q, argv, _, _ in trips], FIELDS, known)
         for question, argv, found, complaints in trips:
             answer = answers[question.gpu, argv]
             if complaints or (answer["ok"] is not None and not as_it_stands(found, answer)):
@@ -239,7 +245,7 @@ def main() -> int:
         )
     else:
         drawn = list(completeness(given.seed, given.count))
-        answers = engine_answers(given.release, [(q.gpu, argv) for q, argv, *_ in drawn], FIELDS)
+        answers = engine_answers(given.release, [(q.gpu, argv) for q, argv, *_ in drawn], FIELDS, known)
         held = 0
         for question, argv, assignment, listed, excluded in drawn:
             answer = answers[question.gpu, argv]
