@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, partial
@@ -297,12 +297,15 @@ class Rulebook:
             self._editions[release] = self._compile(release)
         return self._editions[release]
 
-    def _vocabulary(self) -> dict[str, Any]:
-        """Facts, groups and definitions as plain values.
+    def _vocabulary(self, release: str) -> dict[str, Any]:
+        """Facts, groups and definitions of a release as plain values.
+
+        `earlier` lists what a definition was: the first one whose `until` is newer than the release is in force.
 
         Raises:
             RulebookError: a definition stands twice, or has neither `is` nor `choose`.
         """
+        wanted = parse_release(release)
         facts = self.library.one("profiles/facts.yaml")
         definitions: dict[str, tuple[str, Any]] = {}
         for path in self.library.folders.get(f"{ENGINE}/definitions", ()):
@@ -312,14 +315,15 @@ class Rulebook:
                         raise RulebookError(f"{path}: {name}: also defined in {definitions[name][0]}")
                     if not isinstance(entry, Mapping) or ("is" in entry) == ("choose" in entry):
                         raise RulebookError(f"{path}: {name}: give `is` or `choose`")
-                    kept = {key: entry[key] for key in ("is", "choose") if key in entry}
+                    held = (old for old in entry.get("earlier", ()) if in_range(wanted, None, str(old["until"])))
+                    chosen = next(held, entry)
+                    kept = {key: chosen[key] for key in ("is", "choose") if key in chosen}
                     definitions[name] = (path, kept)
         names = [*facts, *(f"draft.{name[6:]}" for name in facts if name.startswith("model."))]
         return {"facts": names, "groups": self.settings.get("groups") or {}, "definitions": definitions}
 
-    def words(self, stored: Mapping[str, Any] | None = None) -> _Words:
-        """The closed vocabulary, without the settings, which differ by release."""
-        given = stored or self._vocabulary()
+    def words(self, given: Mapping[str, Any]) -> _Words:
+        """The closed vocabulary of a release without its settings, from its plain values."""
         groups = {name: _frozen(values) for name, values in given["groups"].items()}
         return _Words(settings={}, facts=frozenset(given["facts"]), groups=groups, texts=given["definitions"])
 
@@ -388,11 +392,11 @@ class Rulebook:
         Raises:
             RulebookError: a rule, a phase or a definition does not fit the others.
         """
-        vocabulary = self._vocabulary()
+        vocabulary = self._vocabulary(release)
         words = self.words(vocabulary)
         words.settings = self.defaults(release)
         rules = self.rules_of(release)
-        steps = list(_steps(rules, self.phases(release), words))
+        steps = list(_steps(rules, self.phases(release), words, self.rules))
         touched = frozenset[str]().union(*(step.reads | step.targets | step.asks for step in steps))
         return {
             "words": vocabulary,
@@ -406,9 +410,13 @@ class Rulebook:
         }
 
     def defaults(self, release: str) -> dict[str, Value]:
-        """Every setting of a release with its default: flags, environment variables, fields without a flag."""
-        line = self.catalogue.command_line(release)
-        settings: dict[str, Value] = {name: spec.default for name, spec in line.fields.items()}
+        """Every setting of a release with its default: flags, environment variables, fields without a flag.
+
+        The flags that only other releases have are settings too, at their default: without the flag nobody can ask for more.
+        """
+        settings: dict[str, Value] = {}
+        for known in (*self.catalogue.releases, release):
+            settings |= {name: spec.default for name, spec in self.catalogue.command_line(known).fields.items()}
         for section in ("environment", "internal"):
             for name, entry in (self.settings.get(section) or {}).items():
                 settings[name] = _frozen(entry.get("default") if isinstance(entry, Mapping) else None)
@@ -555,7 +563,9 @@ def shipped_library(root: Path) -> bytes:
     return libraries.encode(library, derive(library), libraries.SHIPPED)
 
 
-def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) -> Iterable[Step]:
+def _steps(
+    rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words, known_rules: Container[str]
+) -> Iterable[Step]:
     known = [phase.id for phase in phases]
     if len(set(known)) != len(known):
         twice = sorted({name for name in known if known.count(name) > 1})
@@ -580,6 +590,8 @@ def _steps(rules: Mapping[str, Rule], phases: tuple[Phase, ...], words: _Words) 
                 judge = judging[phase.id][0]
                 raise RulebookError(f"{judge.path}: phase {phase.id!r} writes; a judging rule needs a refusing one")
             for name in phase.order:
+                if name not in rules and name in known_rules:
+                    continue  # a law of other releases
                 if name not in rules:
                     raise RulebookError(f"phase {phase.id}: no rule {name!r}{_near(name, rules)}")
                 if rules[name].phase != phase.id:

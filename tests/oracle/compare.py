@@ -90,15 +90,15 @@ def ask_examples(
         if answer and (not answer.ok or fields & of_engine <= seen):
             found[asked] = answer
             del wanted[asked[0]][asked]
-    fields = {*reported(), *(name for names in becomes.values() for name in names)}
+    fields = {*reported(release), *(name for names in becomes.values() for name in names)}
     cases = {device: list(asked.values()) for device, asked in wanted.items() if asked}
     for replies in answers(release, cases, fields=fields, writes=True):
         for answer in replies:
             asked = question(answer.device, answer)
             found[asked] = _to_keep(answer, becomes[asked])
         print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
-        write(keep, release, reported(), found.values())
-    write(keep, release, reported(), found.values())
+        write(keep, release, reported(release), found.values())
+    write(keep, release, reported(release), found.values())
     return found
 
 
@@ -175,11 +175,11 @@ def run_live(given: argparse.Namespace) -> int:
     session = session_of(given.live)
     tally = Tally()
     kept: list[Answered] = []
-    for replies in answers(given.live, cases_of(given, given.live), fields=reported(), writes=True):
+    for replies in answers(given.live, cases_of(given, given.live), fields=reported(given.live), writes=True):
         tally_of(session, replies, tally)
         kept.extend(replies)
         if given.keep:
-            write(given.keep, given.live, reported(), kept)
+            write(given.keep, given.live, reported(given.live), kept)
         print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
     report(tally, given.show, given.at)
     return 1 if tally.causes else 0

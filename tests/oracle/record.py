@@ -25,10 +25,12 @@ from .sample import launches
 KINDS = "plain,others,harsh"
 
 
-def reported() -> Sequence[str]:
-    """The resolved values that are kept and compared."""
-    fields: Sequence[str] = load_rulebook().settings["reported"]
-    return fields
+def reported(release: str) -> Sequence[str]:
+    """The resolved values that are kept and compared: those that the release itself has."""
+    book = load_rulebook()
+    lines = [book.catalogue.command_line(known) for known in book.catalogue.releases]
+    others = {name for line in lines for name in line.fields} - set(book.catalogue.command_line(release).fields)
+    return [name for name in book.settings["reported"] if name not in others]
 
 
 def drawn(device: str, seeds: Iterable[int], count: int, kinds: Iterable[str], release: str) -> list[dict[str, Any]]:
@@ -101,10 +103,10 @@ def main() -> int:
         for device, more in given_cases(given.cases).items() if given.cases else ():
             cases.setdefault(device, []).extend(more)
         found = list(before)
-        for each in answers(given.release, cases, fields=reported()):
+        for each in answers(given.release, cases, fields=reported(given.release)):
             found.extend(each)
             print(f"{each[0].device}: {len(each)} answers", file=sys.stderr)
-            write(out, given.release, reported(), found)
+            write(out, given.release, reported(given.release), found)
     except (OracleError, RecordError) as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
