@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 
@@ -119,6 +120,7 @@ def align_up_all(numbers: Any, step: int) -> tuple[int, ...]:
     return tuple(sorted({(number + step - 1) // step * step for number in numbers or ()}))
 
 
+@lru_cache(maxsize=64)
 def prefill_capture_sizes(largest: int | None) -> tuple[int, ...] | None:
     """The token counts that prefill graphs are captured for, in steps that grow with the count.
 
