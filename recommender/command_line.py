@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recommender.flags import Field, Flag, frozen, holds_shell_variable, make_field, make_flag
+from recommender.on_demand import OnDemand
 from recommender.terms import Unknown, Value
 
 if TYPE_CHECKING:
@@ -108,30 +109,6 @@ class Span:
     stop: int
 
 
-class _Fields(Mapping[str, Field]):
-    """Fields by name; of several hundred a launch needs a few."""
-
-    def __init__(self, names: Mapping[str, object], make: Callable[[str], Field]) -> None:
-        self._names = names
-        self._make = make
-        self._made: dict[str, Field] = {}
-
-    def __getitem__(self, name: str) -> Field:
-        found = self._made.get(name)
-        if found is None:
-            found = self._made[name] = self._make(name)
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
 class CommandLine:
     """The flags of one engine release."""
 
@@ -166,7 +143,7 @@ class CommandLine:
     @cached_property
     def fields(self) -> Mapping[str, Field]:
         """Every setting that a flag writes, by field; each is made when it is read."""
-        return _Fields(self._writers, self._field)
+        return OnDemand(self._writers, self._field)
 
     @cached_property
     def defaults(self) -> Mapping[str, Value]:

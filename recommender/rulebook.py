@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, partial
@@ -27,6 +27,7 @@ from recommender.expr import (
 )
 from recommender.laws import Gate, Plan, Rule, Signs, Step
 from recommender.library import Documents, Library
+from recommender.on_demand import OnDemand
 from recommender.terms import UNKNOWN, Bites, Effect, Value
 from recommender.versions import in_range, parse_release
 
@@ -234,7 +235,7 @@ class Rulebook:
         self.digest = library.digest
         self.settings: Mapping[str, Any] = library.one(f"{ENGINE}/settings.yaml")
         self._editions: dict[str, Edition] = {}
-        self._rules: _Rules | None = None
+        self._rules: Mapping[str, tuple[Rule, ...]] | None = None
         self._catalogue: Catalogue | None = None
 
     @property
@@ -256,7 +257,7 @@ class Rulebook:
         """Every law by id, its editions newest first."""
         if self._rules is None:
             stored = self.library.derived.get("rules")
-            self._rules = _Rules(stored[0] if stored else lean_rules(self.library), self.library.documents)
+            self._rules = _rules(stored[0] if stored else lean_rules(self.library), self.library.documents)
         return self._rules
 
     def rule(self, name: str) -> tuple[Rule, ...]:
@@ -351,8 +352,19 @@ class Rulebook:
                     )
         return tuple(found)
 
-    def rules_of(self, release: str) -> _Held:
+    def rules_of(self, release: str) -> Mapping[str, Rule]:
         """The laws that hold in a release, by id.
+
+        Raises:
+            RulebookError: two editions of one law hold in it.
+        """
+        return self._held(self._places(release))
+
+    def _held(self, places: Mapping[str, int]) -> Mapping[str, Rule]:
+        return OnDemand(places, lambda name: self.rules[name][places[name]])
+
+    def _places(self, release: str) -> dict[str, int]:
+        """Which edition of each law holds in a release; laws without one are left out.
 
         Raises:
             RulebookError: two editions of one law hold in it.
@@ -365,13 +377,13 @@ class Rulebook:
                 raise RulebookError(f"{editions[0].path}: two editions hold in {release}")
             if fitting:
                 places[name] = fitting[0]
-        return _Held(self.rules, places)
+        return places
 
     def _compile(self, release: str) -> Edition:
         stored = self.library.derived.get(f"plan {release}")
         outline = stored[0] if stored else self.outline(release)
         words = self.words(outline["words"])
-        rules = _Held(self.rules, outline["places"])
+        rules = self._held(outline["places"])
         defaults = {name: _frozen(value) for name, value in outline["defaults"].items()}
         words.settings = defaults
         steps = _Steps(outline["steps"], rules, words)
@@ -395,14 +407,15 @@ class Rulebook:
         vocabulary = self._vocabulary(release)
         words = self.words(vocabulary)
         words.settings = self.defaults(release)
-        rules = self.rules_of(release)
+        places = self._places(release)
+        rules = self._held(places)
         steps = list(_steps(rules, self.phases(release), words, self.rules))
         touched = frozenset[str]().union(*(step.reads | step.targets | step.asks for step in steps))
         return {
             "words": vocabulary,
             "defaults": dict(words.settings),
             "touched": sorted(touched),
-            "places": rules.places,
+            "places": places,
             "steps": [
                 [step.rule.id, step.phase, gate, _plain(step.signs), _plain(step.live)]
                 for step, gate in zip(steps, _gates(steps, words.settings), strict=True)
@@ -452,56 +465,20 @@ def lean_rules(library: Library) -> dict[str, list[str]]:
     return lean
 
 
-class _Rules(Mapping[str, tuple[Rule, ...]]):
-    """Every law's editions by id, each made when it is read."""
+def _rules(lean: Mapping[str, Sequence[str]], documents: Mapping[str, Sequence[Any]]) -> Mapping[str, tuple[Rule, ...]]:
+    """Every law's editions by id."""
 
-    def __init__(self, lean: Mapping[str, Sequence[str]], documents: Mapping[str, Sequence[Any]]) -> None:
-        self._lean = lean
-        self._documents = documents
-        self._made: dict[str, tuple[Rule, ...]] = {}
-
-    def __getitem__(self, name: str) -> tuple[Rule, ...]:
-        found = self._made.get(name)
-        if found is None:
-            path, text = self._lean[name]
-            found = self._made[name] = tuple(
-                make_rule(document, path, partial(self._text, path, place))
-                for place, document in enumerate(json.loads(text))
-            )
-        return found
-
-    def _text(self, path: str, place: int) -> Mapping[str, Any]:
-        document: Mapping[str, Any] = self._documents[path][place]
+    def text(path: str, place: int) -> Mapping[str, Any]:
+        document: Mapping[str, Any] = documents[path][place]
         return document
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._lean
+    def editions(name: str) -> tuple[Rule, ...]:
+        path, kept = lean[name]
+        return tuple(
+            make_rule(document, path, partial(text, path, place)) for place, document in enumerate(json.loads(kept))
+        )
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._lean)
-
-    def __len__(self) -> int:
-        return len(self._lean)
-
-
-class _Held(Mapping[str, Rule]):
-    """The laws that hold in one release, by id."""
-
-    def __init__(self, rules: Mapping[str, tuple[Rule, ...]], places: Mapping[str, int]) -> None:
-        self._rules = rules
-        self.places = places
-
-    def __getitem__(self, name: str) -> Rule:
-        return self._rules[name][self.places[name]]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
+    return OnDemand(lean, editions)
 
 
 def _signs(listed: Sequence[Any]) -> Signs:

@@ -1,7 +1,7 @@
 """The console script: it starts the command line and must not do anything else.
 
 A run is short, so collecting garbage would cost more than the garbage: the collector is off before anything large is imported,
-and the process leaves without taking its objects apart one by one, which took a quarter of a cold `check`.
+and the process leaves without taking its objects apart one by one, which a cold `check` would pay for.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 import recommender
 
 PACKAGE = Path(recommender.__file__).parent
-FLOOR = {"errors", "expr", "formulas", "versions", "terms", "laws", "reports"}
+FLOOR = {"errors", "expr", "formulas", "versions", "terms", "laws", "reports", "on_demand"}
 EDGES = {
     "library",
     "rulebook",
