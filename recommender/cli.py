@@ -23,7 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     help="Which speculative-decoding settings of SGLang are valid on your hardware, which pay, and how to cure a launch.",
 )
-rules_app = typer.Typer(no_args_is_help=True, help="List the laws of the engine, or show one.")
+rules_app = typer.Typer(no_args_is_help=True, help="List the laws of the engine, show one, or compare releases.")
 profiles_app = typer.Typer(no_args_is_help=True, help="List the devices and models that are known, or show one.")
 app.add_typer(rules_app, name="rules")
 app.add_typer(profiles_app, name="profiles")
@@ -234,6 +234,27 @@ def rules_show(
     from recommender.commands.rules import run_show
 
     raise typer.Exit(run_show(rule=rule, format_=format_))
+
+
+@_command("diff", rules_app)
+def rules_diff(
+    context: typer.Context,
+    old: Annotated[str, typer.Argument(metavar="OLD", autocompletion=_complete("releases"))],
+    new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=_complete("releases"))],
+    gpu: GpuOption = None,
+    gpus: GpusOption = None,
+    env: EnvOption = None,
+    format_: Annotated[str, typer.Option("--format", help=" | ".join(LIST_FORMATS), metavar="FORMAT")] = "table",
+) -> None:
+    """Compare two releases: laws that appeared, ended or changed, flags that came, went or were renamed.
+
+    Everything after -- is a launch command: then only what touches it is shown, and what becomes of it.
+    """
+    from recommender.commands.rules import run_diff
+
+    raise typer.Exit(
+        run_diff(old=old, new=new, command=context.obj, gpu=gpu, gpus=gpus, env=env or [], format_=format_)
+    )
 
 
 @_command("list", profiles_app)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from recommender.terms import Bites, Effect, Source, Value
+from recommender.terms import Bites, CheckResult, Effect, Finding, Source, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,3 +104,71 @@ class ProfileAccount:
     targets: tuple[str, ...] = ()
     path: str = ""
     facts: tuple[FactAccount, ...] = ()
+
+
+class Shift(StrEnum):
+    """How a law or a flag of one release stands in another; a flag is renamed where its setting keeps another spelling."""
+
+    APPEARED = "appeared"
+    ENDED = "ended"
+    CHANGED = "changed"
+    RENAMED = "renamed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawShift:
+    """A law that differs between two releases; `how` says in which keys, `through` which shared definitions do it."""
+
+    rule: str
+    topic: str
+    shift: Shift
+    effect: Effect
+    bites: Bites | None
+    statement: str
+    how: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagShift:
+    """A spelling of the command line that differs; `now` is what to write instead, `details` what else changed."""
+
+    flag: str
+    setting: str
+    shift: Shift
+    now: str = ""
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueShift:
+    """A setting that one launch resolves to different values, with the laws that wrote them."""
+
+    setting: str
+    old: Value
+    new: Value
+    old_rule: str = ""
+    new_rule: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchShift:
+    """What becomes of one launch: the engine's answers, findings that go and come, values that differ."""
+
+    old: CheckResult
+    new: CheckResult
+    goes: tuple[Finding, ...]
+    comes: tuple[Finding, ...]
+    values: tuple[ValueShift, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """Everything that differs between two releases; with a launch, only what touches it."""
+
+    old: str
+    new: str
+    laws: tuple[LawShift, ...]
+    flags: tuple[FlagShift, ...]
+    launch: LaunchShift | None = None
+    rulebook: str = ""

@@ -29,8 +29,8 @@ GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("RECOMMENDER_GOLDEN") == "write"
 # Help is drawn by typer, each release of it a little differently.
 DRAWN_BY = "0.29."
-COMMANDS = ("check", "recommend", "explain", "rules list", "rules show", "profiles list", "profiles show")
-JOBS = ("check", "check --cases", "recommend", "explain", "rules list", "rules show", "profiles list", "profiles show")
+COMMANDS = ("check", "recommend", "explain", "rules list", "rules show", "rules diff", "profiles list", "profiles show")
+JOBS = ("check", "check --cases", "recommend", "explain", "rules list", "rules show", "rules diff", "profiles list", "profiles show")
 
 TRACEBACK = """\
 [2026-11-01 10:00:00 TP0] Scheduler hit an exception: Traceback (most recent call last):
@@ -69,6 +69,11 @@ CONVERSATIONS = {
     "rules-show": ("rules show trtllm-mha-chain-only", ""),
     "rules-show-json": ("rules show nextn-means-eagle --format json", ""),
     "rules-show-misspelt": ("rules show nextn-means-eagel", ""),
+    "rules-diff-launch": (
+        "rules diff 0.5.19 0.5.23 --gpu b200 -- sglang serve --model-path qwen3-next-80b-a3b --tp 4 "
+        "--mamba-scheduler-strategy extra_buffer --cuda-graph-max-bs 8 --speculative-algorithm NEXTN",
+        "",
+    ),
     "profiles-list": ("profiles list gpus", ""),
     "profiles-list-bad-kind": ("profiles list gpu", ""),
     "profiles-show-device": ("profiles show 8xb200", ""),

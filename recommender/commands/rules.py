@@ -1,17 +1,20 @@
-"""The rules commands: list the laws of a release, or show one with all that its file says; it must not judge."""
+"""The rules commands: list the laws of a release, show one whole, or compare two releases; it must not judge."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 
 from recommender.accounts import account_of
-from recommender.commands.inputs import known_format, release_of
+from recommender.commands.inputs import device_of, known_format, release_of, variables
 from recommender.errors import UsageError
 from recommender.facts import nearest
+from recommender.forms.command import split_command
 from recommender.render import rules as render
 from recommender.render.names import LIST_FORMATS, TEXT_FORMATS
 from recommender.rulebook import load_rulebook
+from recommender.session import open_session
 
 
 def run_list(*, sglang: str | None, topic: str | None, format_: str) -> int:
@@ -46,4 +49,41 @@ def run_show(*, rule: str, format_: str) -> int:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         render.print_show(accounts, newest)
+    return 0
+
+
+def run_diff(
+    *,
+    old: str,
+    new: str,
+    command: Sequence[str] | None,
+    gpu: str | None,
+    gpus: int | None,
+    env: Sequence[str],
+    format_: str,
+) -> int:
+    """Run `rules diff`; returns the exit code."""
+    from recommender.differences import differences, launch_differences
+    from recommender.render import differences as words
+
+    known_format(format_, LIST_FORMATS)
+    book = load_rulebook()
+    sessions = (open_session(book, old), open_session(book, new))
+    for session in sessions:
+        if session.asked_release != session.edition.release:
+            sys.stderr.write(
+                f"recommender: SGLang {session.asked_release} is not covered; compared as {session.edition.release}\n"
+            )
+    if command is None:
+        if gpu is not None or gpus is not None or env:
+            raise UsageError("--gpu, --gpus and --env go with a launch: put its command after --")
+        found = differences(book, sessions[0].edition.release, sessions[1].edition.release)
+    else:
+        split = split_command(command)
+        device = device_of(gpu, gpus, required=False)
+        found = launch_differences(sessions, split.argv, {**split.env, **variables(env)}, device)
+    if format_ == "json":
+        sys.stdout.write(json.dumps(words.differences_json(found), indent=2) + "\n")
+    else:
+        words.print_differences(found)
     return 0
