@@ -17,7 +17,7 @@ from recommender.ranking import Preference, Tier, depth_reason, tier_for
 from recommender.resolve import Walk, walk
 from recommender.session import Session
 from recommender.solver import Encoded, Question, Variable, asked_of, encode, is_valid, names_where, solutions
-from recommender.terms import UNKNOWN, Effect, Known, Source, Value, Verdict
+from recommender.terms import UNKNOWN, Effect, ImageUse, Known, Source, Value, Verdict
 
 # The final walk repeats what the constraints said; of very many rows it repeats the best only.
 MOST_JUDGED = 64
@@ -37,6 +37,7 @@ class Ask:
     freed: frozenset[str] = frozenset()
     concurrency: int = 8
     strict: bool = False
+    image: ImageUse | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -540,7 +541,8 @@ class Adviser:
 
     def _why_not(self, impossible: Sequence[tuple[Candidate, Question]]) -> NoAnswer:
         fixed = {self.roles["model"], self.roles["draft"], self.roles["algorithm"]}
-        pins = [name for name in self.pins if name not in fixed]
+        given = self.ask.image.sets if self.ask.image else {}
+        pins = [name for name in self.pins if name not in fixed and name not in given]
         clashes = []
         exits: list[Exit] = []
         for candidate, question in impossible[:MOST_EXPLAINED]:

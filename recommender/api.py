@@ -46,18 +46,22 @@ def check(
     gpu: Gpu | str | None = None,
     sglang: str | None = None,
     env: Mapping[str, str | Unknown] | None = None,
+    image: str | None = None,
     root: Path | None = None,
     cures: bool = True,
     book: Rulebook | None = None,
 ) -> CheckResult:
     """Judge one launch: the words after the launcher, on a device (None: unknown hardware).
 
+    `image` is a profile of profiles/images or "none"; unnamed it is what users of the device run.
+
     Raises:
         UsageError: a name or a file cannot be used; one line that names it.
     """
     session = open_session(book or load_rulebook(), sglang, root)
     device = profiles.find_gpu(gpu) if isinstance(gpu, str) else gpu
-    return check_launch(session, session.read(argv, env), device, cures=cures)
+    use = session.image(image, device, (), env or {})
+    return check_launch(session, session.read(argv, env, use), device, cures=cures)
 
 
 def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = None) -> Explanation:
@@ -115,6 +119,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
         gpu=gpu.name if gpu else "",
         model=str(launch.asked.get(session.roles["model"], "")),
         rulebook=session.book.digest,
+        image=launch.image,
     )
 
 
@@ -125,6 +130,7 @@ def recommend(
     gpus: int = 1,
     draft: str | None = None,
     sglang: str | None = None,
+    image: str | None = None,
     pins: Mapping[str, Value] | None = None,
     freed: Sequence[str] = (),
     concurrency: int = 8,
@@ -142,8 +148,17 @@ def recommend(
 
     session = open_session(book or load_rulebook(), sglang, root)
     device = profiles.find_gpu(gpu) if isinstance(gpu, str) else gpu
-    given = {session.roles["model"]: model, **({session.roles["draft"]: draft} if draft else {}), **(pins or {})}
-    ask = Ask(gpu=device, gpus=gpus, pins=given, freed=frozenset(freed), concurrency=concurrency, strict=strict)
+    own = {session.roles["model"]: model, **({session.roles["draft"]: draft} if draft else {}), **(pins or {})}
+    use = session.image(image, device, (), dict.fromkeys(own, ""))
+    ask = Ask(
+        gpu=device,
+        gpus=gpus,
+        pins={**session.read((), {}, use).asked, **own},
+        freed=frozenset(freed),
+        concurrency=concurrency,
+        strict=strict,
+        image=use,
+    )
     return Adviser(session, ask).advise(top)
 
 

@@ -63,6 +63,15 @@ EnvOption = Annotated[
     list[str] | None,
     typer.Option("--env", metavar="NAME=VALUE", help="An environment variable of the launch (repeatable)."),
 ]
+ImageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--image",
+        metavar="ID",
+        help="Container image whose variables count; none: a bare machine. Default: what users of the device run.",
+        autocompletion=_complete("images"),
+    ),
+]
 
 
 def _command(name: str, target: typer.Typer = app) -> Callable[[_Function], _Function]:
@@ -96,6 +105,7 @@ def check(
     gpus: GpusOption = None,
     sglang: SglangOption = None,
     env: EnvOption = None,
+    image: ImageOption = None,
     cases: Annotated[
         Path | None, typer.Option("--cases", metavar="FILE", help="JSON lines of launches; - reads stdin.")
     ] = None,
@@ -118,6 +128,7 @@ def check(
             gpus=gpus,
             sglang=sglang,
             env=env or [],
+            image=image,
             cases=cases,
             root=root,
             strict=strict,
@@ -155,6 +166,7 @@ def recommend(
         typer.Option("--free", metavar="NAME", help="Search a setting that the command pins (repeatable)."),
     ] = None,
     env: EnvOption = None,
+    image: ImageOption = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", min=1, metavar="N", help="Requests running at once.")
     ] = 8,
@@ -182,6 +194,7 @@ def recommend(
             pins=set_ or [],
             free=free or [],
             env=env or [],
+            image=image,
             concurrency=concurrency,
             top=top,
             strict=strict,

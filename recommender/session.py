@@ -9,15 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from recommender import profiles
 from recommender.catalogue import Parsed, Refusal
 from recommender.errors import UsageError
 from recommender.expr import Expression, compile_value
+from recommender.images import image_use
 from recommender.laws import FactTable, Plan
 from recommender.profiles import Gpu, Model
 from recommender.rulebook import Edition, Rulebook
-from recommender.terms import UNKNOWN, Unknown, Value
+from recommender.terms import UNKNOWN, ImageUse, Unknown, Value
 
 _TRUE = frozenset({"1", "true", "yes", "y", "on", "t"})
 _FALSE = frozenset({"0", "false", "no", "n", "off", "f", ""})
@@ -32,6 +34,7 @@ class Launch:
     refusals: tuple[Refusal, ...] = ()
     env_ignored: tuple[str, ...] = ()
     parsed: Parsed = field(default_factory=lambda: Parsed(asked={}, spelled={}))
+    image: ImageUse | None = None
 
 
 def environment_value(kind: str, text: str) -> Value:
@@ -105,19 +108,47 @@ class Session:
         order: Sequence[str] = self.book.settings["shown"]
         return order
 
-    def read(self, argv: Sequence[str | Unknown], env: Mapping[str, str | Unknown] | None = None) -> Launch:
-        """The settings of a command line and its environment. What the parser refuses is left out and named."""
+    @cached_property
+    def variables(self) -> Mapping[str, Mapping[str, Any]]:
+        """The environment variables that rules read, with their types and defaults."""
+        known: Mapping[str, Mapping[str, Any]] = self.book.settings.get("environment") or {}
+        return known
+
+    def image(
+        self, name: str | None, gpu: Gpu | None, words: Sequence[str], env: Mapping[str, str | Unknown]
+    ) -> ImageUse | None:
+        """The container image of a launch (images.image_use), with the variables that rules read.
+
+        Raises:
+            UsageError: no such image, or it is made for another platform.
+        """
+        return image_use(name, gpu, words, env, self.variables)
+
+    def read(
+        self,
+        argv: Sequence[str | Unknown],
+        env: Mapping[str, str | Unknown] | None = None,
+        image: ImageUse | None = None,
+    ) -> Launch:
+        """The settings of a command line, its environment and its image. What the parser refuses is left out and named."""
         parsed, refusals = self.edition.command_line.parse_all(argv, self.root)
         asked = dict(parsed.asked)
         ignored = []
-        known = self.book.settings.get("environment") or {}
-        for name, text in (env or {}).items():
+        known = self.variables
+        for name, text in {**(image.sets if image else {}), **(env or {})}.items():
             if name in known:
                 kind = known[name].get("type", "str")
                 asked[name] = environment_value(kind, text) if isinstance(text, str) else UNKNOWN
             else:
                 ignored.append(name)
-        return Launch(asked=asked, spelled=parsed.spelled, refusals=refusals, env_ignored=tuple(ignored), parsed=parsed)
+        return Launch(
+            asked=asked,
+            spelled=parsed.spelled,
+            refusals=refusals,
+            env_ignored=tuple(ignored),
+            parsed=parsed,
+            image=image,
+        )
 
     def not_judged(self, launch: Launch) -> tuple[str, ...]:
         """The flags and variables of a launch that no rule covers and that are not known to be without influence."""

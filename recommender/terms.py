@@ -138,6 +138,16 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImageUse:
+    """The container image of a launch: `why` named, command or assumed; `sets` are the variables that it decides here."""
+
+    id: str
+    why: str
+    sets: Mapping[str, str]
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """What the engine makes of a launch.
 
@@ -158,6 +168,7 @@ class CheckResult:
     gpu: str = ""
     model: str = ""
     rulebook: str = ""
+    image: ImageUse | None = None
 
     @property
     def cure(self) -> Cure | None:

@@ -22,6 +22,7 @@ EDGES = {
     "profiles",
     "facts",
     "devices",
+    "images",
     "forms",
 }
 CORE = {"resolve", "judge", "solver", "conflict", "ranking", "memory", "matching"}

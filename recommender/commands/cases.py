@@ -15,7 +15,7 @@ from recommender.api import check_launch
 from recommender.errors import RecommenderError, UsageError
 from recommender.forms.command import split_command
 from recommender.profiles import Gpu
-from recommender.render.check import finding_json, machine_value
+from recommender.render.check import finding_json, image_json, machine_value
 from recommender.rulebook import load_rulebook
 from recommender.session import Session, open_session
 from recommender.terms import CheckResult
@@ -25,7 +25,9 @@ LONGEST_LINE = 1 << 20
 COLLECT_EVERY = 20_000
 
 
-def run_cases(*, cases: Path, root: Path | None, sglang: str | None, gpu: str | None, format_: str) -> int:
+def run_cases(
+    *, cases: Path, root: Path | None, sglang: str | None, gpu: str | None, image: str | None, format_: str
+) -> int:
     """Answer every line of a file; 0 when every line was answered, else 2."""
     if format_ not in ("table", "jsonl", "json"):
         raise UsageError(f"--format {format_}: --cases writes jsonl")
@@ -34,7 +36,7 @@ def run_cases(*, cases: Path, root: Path | None, sglang: str | None, gpu: str | 
     except OSError as error:
         raise UsageError(f"--cases: {cases}: {error.strerror}") from None
     base = root or (Path.cwd() if str(cases) == "-" else cases.parent)
-    answer = answerer(base, sglang, gpu)
+    answer = answerer(base, sglang, gpu, image)
     gc.disable()
     failed = 0
     with stream:
@@ -57,7 +59,9 @@ def _progress(stream: IO[bytes], cases: Path) -> Iterable[bytes]:
     return over_lines(stream, cases.stat().st_size, str(cases))
 
 
-def answerer(base: Path, sglang: str | None = None, gpu: str | None = None) -> Callable[[bytes], dict[str, Any]]:
+def answerer(
+    base: Path, sglang: str | None = None, gpu: str | None = None, image: str | None = None
+) -> Callable[[bytes], dict[str, Any]]:
     """A function from a line to its answer; releases and devices are looked up once."""
     book = load_rulebook()
 
@@ -75,8 +79,11 @@ def answerer(base: Path, sglang: str | None = None, gpu: str | None = None) -> C
             case = _case(line)
             identity = case.get("id")
             here = session(_text(case, "sglang") or sglang)
-            launch = here.read(split_command(case["argv"]).argv, _environment(case))
-            result = check_launch(here, launch, device(_text(case, "hardware") or gpu), cures=False)
+            split = split_command(case["argv"])
+            where = device(_text(case, "hardware") or gpu)
+            env = {**split.env, **_environment(case)}
+            use = here.image(_text(case, "image") or image, where, (*split.before, *split.head), env)
+            result = check_launch(here, here.read(split.argv, env, use), where, cures=False)
             return {"id": identity, **case_json(result, here)}
         except RecommenderError as error:
             return {"id": identity, "error": " ".join(str(error).split())}
@@ -92,6 +99,7 @@ def case_json(result: CheckResult, session: Session) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "findings": [finding_json(finding, full=False) for finding in result.findings],
         "not_judged": list(result.not_judged_flags),
+        "image": image_json(result.image),
         "resolved": {name: machine_value(values[name]) for name in reported if name in values},
     }
 

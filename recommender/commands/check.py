@@ -23,6 +23,7 @@ def run(
     gpus: int | None,
     sglang: str | None,
     env: Sequence[str],
+    image: str | None,
     cases: Path | None,
     root: Path | None,
     strict: bool,
@@ -33,7 +34,7 @@ def run(
     if cases is not None:
         from recommender.commands.cases import run_cases
 
-        return run_cases(cases=cases, root=root, sglang=sglang, gpu=gpu, format_=format_)
+        return run_cases(cases=cases, root=root, sglang=sglang, gpu=gpu, image=image, format_=format_)
     if command is None:
         raise UsageError(
             "nothing to check: put the launch command after --, or give --cases FILE; see recommender check --help"
@@ -41,7 +42,7 @@ def run(
     device = device_of(gpu, gpus, required=False)
     book = load_rulebook()
     session = open_session(book, release_of(sglang), root)
-    launch = read_command(session, command, env)
+    launch = read_command(session, command, env, image, device)
     result = check_launch(session, launch, device)
     _print(result, session.book.settings["shown"], format_)
     return exit_code(result, strict)

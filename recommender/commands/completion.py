@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from recommender.images import NONE
 from recommender.library import Library, load
 from recommender.rulebook import ENGINE, NOT_TOPICS
 
@@ -12,6 +13,7 @@ _FOLDERS: Mapping[str, tuple[str, ...]] = {
     "gpus": ("gpus", "nodes"),
     "models": ("models",),
     "drafts": ("drafts",),
+    "images": ("images",),
     "profiles": ("gpus", "nodes", "models", "drafts"),
 }
 
@@ -20,7 +22,8 @@ def ids(kind: str) -> list[str]:
     """Every id of a kind: gpus, models, drafts, profiles, rules, topics or releases. An unknown kind has none."""
     library = load()
     if kind in _FOLDERS:
-        return sorted(name for folder in _FOLDERS[kind] for name in _stems(library, f"profiles/{folder}"))
+        names = [name for folder in _FOLDERS[kind] for name in _stems(library, f"profiles/{folder}")]
+        return sorted([*names, NONE] if kind == "images" else names)
     if kind == "releases":
         return [str(item["version"]) for item in library.one(f"{ENGINE}/releases.yaml")["releases"]]
     topics = {

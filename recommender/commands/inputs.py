@@ -86,9 +86,13 @@ def variables(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def read_command(session: Session, command: Sequence[str], env: Sequence[str]) -> Launch:
+def read_command(
+    session: Session, command: Sequence[str], env: Sequence[str], image: str | None, gpu: Gpu | None
+) -> Launch:
     """The launch that a user's command describes; variables given apart win over those in the command."""
     from recommender.forms.command import split_command
 
     split = split_command(command)
-    return session.read(split.argv, {**split.env, **variables(env)})
+    given = {**split.env, **variables(env)}
+    use = session.image(image, gpu, (*split.before, *split.head), given)
+    return session.read(split.argv, given, use)

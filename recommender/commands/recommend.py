@@ -16,7 +16,7 @@ from recommender.profiles import Model, find_model
 from recommender.render.names import RECOMMEND_FORMATS
 from recommender.rulebook import load_rulebook
 from recommender.session import Launch, Session, environment_value, open_session
-from recommender.terms import UNKNOWN, Value
+from recommender.terms import UNKNOWN, ImageUse, Value
 
 
 def run(
@@ -30,6 +30,7 @@ def run(
     pins: Sequence[str],
     free: Sequence[str],
     env: Sequence[str],
+    image: str | None,
     concurrency: int,
     top: int,
     strict: bool,
@@ -40,7 +41,11 @@ def run(
     known_format(format_, RECOMMEND_FORMATS)
     session = open_session(load_rulebook(), release_of(sglang))
     split = split_command(command) if command is not None else Command()
-    launch = _read(session, split, variables(env)) if command is not None else Launch(asked={}, spelled={})
+    device = device_of(gpu, gpus, required=True)
+    assert device is not None
+    apart = {**variables(env), **{pair.partition("=")[0]: "" for pair in pins}}
+    use = session.image(image, device, (*split.before, *split.head), {**split.env, **apart})
+    launch = _read(session, split, variables(env), use) if command is not None else session.read((), {}, use)
     given = _pins(
         session, launch, model, draft, [*pins, *(f"{name}={value}" for name, value in variables(env).items())]
     )
@@ -50,8 +55,6 @@ def run(
         )
     aliases = session.book.library.one("constraints/sglang/search.yaml")["aliases"]
     freed = frozenset(field_of(name, session.edition.command_line, aliases) for name in free)
-    device = device_of(gpu, gpus, required=True)
-    assert device is not None
     if session.model(given[session.roles["model"]]) is UNKNOWN:
         _refuse_model(session, given[session.roles["model"]])
     devices = gpus or device.count or _ranks(session, given) or 1
@@ -64,14 +67,15 @@ def run(
             freed=freed,
             concurrency=concurrency,
             strict=strict,
+            image=use,
         ),
     )
     advice = adviser.advise(max(top, 1) if format_ not in ("table", "json") else top)
     return _print(advice, adviser, split, launch, format_, allow_unknown)
 
 
-def _read(session: Session, split: Command, env: Mapping[str, str]) -> Launch:
-    launch = session.read(split.argv, {**split.env, **env})
+def _read(session: Session, split: Command, env: Mapping[str, str], image: ImageUse | None) -> Launch:
+    launch = session.read(split.argv, {**split.env, **env}, image)
     role = session.roles["model"]
     for refusal in launch.refusals:
         if refusal.field != role or role in launch.asked:

@@ -14,6 +14,7 @@ from recommender.terms import (
     CheckResult,
     Effect,
     Finding,
+    ImageUse,
     Known,
     OriginKind,
     Source,
@@ -81,6 +82,20 @@ def finding_json(finding: Finding, full: bool = True) -> dict[str, Any]:
     }
 
 
+def image_json(image: ImageUse | None) -> dict[str, Any] | None:
+    """The image of a launch as plain values; null for a bare machine."""
+    return None if image is None else {"id": image.id, "why": image.why, "sets": dict(image.sets)}
+
+
+def image_words(image: ImageUse) -> str:
+    """Which image is meant, why, what it decides and how to do without it."""
+    sets = " ".join(f"{name}={value}" for name, value in image.sets.items())
+    does = f"sets {sets}" if sets else "sets nothing beside your own variables"
+    if image.why == "assumed":
+        return f"Assumed: the image {image.id}, which {does}; --image none: a bare machine."
+    return f"In the image {image.id}, which {does}."
+
+
 def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
     """A whole check as plain values; `fields` are the settings to show resolved."""
     return {
@@ -90,6 +105,7 @@ def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
         "judged_as": result.judged_as,
         "gpu": result.gpu or None,
         "model": result.model or None,
+        "image": image_json(result.image),
         "verdict": result.verdict.value,
         "cures": [list(cure.flags) for cure in result.cures],
         "findings": [finding_json(finding) for finding in result.findings],
@@ -133,6 +149,8 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
     out.print(_headline(result), style="bold")
     if result.sglang != result.judged_as:
         out.print(f"SGLang {result.sglang} is not covered; judged as {result.judged_as}.")
+    if result.image:
+        out.print(plain(image_words(result.image)), soft_wrap=False)
     _print_cure(out, result)
     broken = [finding for finding in result.findings if finding.verdict is Verdict.BREAKS]
     for title, chosen in (

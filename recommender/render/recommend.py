@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recommender.expr import show
-from recommender.render.check import machine_value, source_text
+from recommender.render.check import image_json, image_words, machine_value, source_text
 from recommender.render.console import console, indented, plain, table
 from recommender.terms import Value
 
@@ -31,6 +31,8 @@ def print_table(advice: Advice, adviser: Adviser, best: str) -> None:
     doubt = "; not every law can be judged" if advice.rows[0].unknown else ""
     out.print(f"Best on {device}, SGLang {release}, {adviser.ask.concurrency} requests at once{doubt}:", style="bold")
     out.print(best, style="green", soft_wrap=True)
+    if adviser.ask.image:
+        out.print(plain(image_words(adviser.ask.image)))
     _print_rows(out, advice, adviser)
     _print_reasons(out, advice)
     if advice.forced:
@@ -112,7 +114,9 @@ def _print_reasons(out: Console, advice: Advice) -> None:
 def print_words(advice: Advice, adviser: Adviser) -> None:
     """A few words for people on stderr, beside a machine's answer on stdout."""
     row = advice.rows[0]
-    lines = [f"{row.candidate.algorithm}: {row.reason}"]
+    image = adviser.ask.image
+    lines = [image_words(image)] if image else []
+    lines += [f"{row.candidate.algorithm}: {row.reason}"]
     if advice.forced:
         lines += [f"only chains are valid: {', '.join(advice.forced.rules)}"]
     lines += [f"warning: {message} ({rule})" for rule, message in advice.warnings]
@@ -132,6 +136,8 @@ def print_no_answer(advice: Advice, adviser: Adviser, to_stderr: bool = False) -
     why = advice.no_answer
     assert why is not None
     out.print("No valid speculative setting.", style="bold red")
+    if adviser.ask.image:
+        out.print(plain(image_words(adviser.ask.image)))
     if why.problem:
         out.print(indented(why.problem))
         return
@@ -195,6 +201,7 @@ def advice_json(advice: Advice, adviser: Adviser, flags: Sequence[Sequence[str]]
         "judged_as": session.edition.release,
         "gpu": adviser.ask.gpu.name,
         "gpus": adviser.ask.gpus,
+        "image": image_json(adviser.ask.image),
         "concurrency": adviser.ask.concurrency,
         "rows": [_row_json(row, words) for row, words in zip(advice.rows, flags, strict=True)],
         "more": advice.more,
