@@ -295,13 +295,12 @@ def parse_finding(session: Session, refusal: object) -> Finding:
     law = next((rule for rule in rules.values() if rule.parse == refusal.kind), None)
     if law is None:
         raise UsageError(f"no law for the parser's refusal {refusal.kind!r}: {refusal.message}")
-    near = f"; nearest: {', '.join(refusal.near)}" if refusal.near else ""
     return Finding(
         rule=law.id,
         effect=Effect.REJECTS,
         bites=Bites.PARSE,
         verdict=Verdict.BREAKS,
-        message=f"{refusal.message}{near}",
+        message=refusal.told,
         statement=law.statement,
         sources=law.sources,
         verified=law.verified,

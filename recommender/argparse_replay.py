@@ -260,8 +260,14 @@ def _ambiguous(line: CommandLine, words: Sequence[str], message: str) -> Refusal
                 words=tuple(words),
                 drop=tuple(range(index, stop)),
                 valid=options,
+                history=_history(line, [word]),
             )
     return Refusal(kind=RefusalKind.AMBIGUOUS, message=message, words=tuple(words))
+
+
+def _history(line: CommandLine, flags: Sequence[str]) -> tuple[str, ...]:
+    said = (line.history(flag.partition("=")[0].replace("_", "-")) for flag in flags)
+    return tuple(dict.fromkeys(text for text in said if text))
 
 
 def _unrecognized(line: CommandLine, words: Sequence[str], strange: Sequence[str]) -> Refusal:
@@ -284,4 +290,5 @@ def _unrecognized(line: CommandLine, words: Sequence[str], strange: Sequence[str
         words=tuple(words),
         drop=tuple(drop),
         valid=line.names,
+        history=_history(line, flags),
     )

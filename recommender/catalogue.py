@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from recommender.command_line import CommandLine, Parsed, Refusal, RefusalKind, Span
 from recommender.errors import RulebookError, UsageError
 from recommender.flags import Field, Flag
-from recommender.versions import in_range, parse_release
+from recommender.versions import Release, in_range, parse_release
 
 __all__ = [
     "Catalogue",
@@ -26,10 +27,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Catalogue:
-    """Every flag of every known release; `since` and `until` of an entry bound the releases it holds in."""
+    """Every flag of every known release; `since` and `until` of an entry bound the releases it holds in.
+
+    `renamed` are flags that went, each with the one that does its work since, where the table itself does not tell.
+    """
 
     releases: tuple[str, ...]
     entries: tuple[Mapping[str, Any], ...]
+    renamed: Mapping[str, str] = field(default_factory=dict)
     _lines: dict[str, CommandLine] = field(default_factory=dict, repr=False, compare=False)
 
     def command_line(self, release: str) -> CommandLine:
@@ -51,12 +56,40 @@ class Catalogue:
                     bounds[span] = in_range(wanted, *span)
                 if bounds[span]:
                     entries.append(entry)
-            line = self._lines[release] = CommandLine(release, entries)
+            line = self._lines[release] = CommandLine(release, entries, partial(self._history, wanted))
         return line
 
+    def _history(self, release: Release, flag: str) -> str:
+        """What other releases make of a flag that this one does not take: when it comes, or when it went and for what."""
+        held = [entry for entry in self.entries if flag in entry["names"]]
+        gone = sorted({str(entry["until"]) for entry in held if "until" in entry}, key=parse_release)
+        gone = [until for until in gone if parse_release(until) <= release]
+        coming = sorted({str(entry["since"]) for entry in held}, key=parse_release)
+        coming = [since for since in coming if parse_release(since) > release]
+        if gone:
+            told = f"{flag} went with {gone[-1]}"
+        elif coming:
+            told = f"{flag} comes with {coming[0]}"
+        else:
+            return ""
+        other = self._stand_in(release, flag, held)
+        return f"{told}; {other} does its work here" if other else told
 
-def load_catalogue(document: Any) -> Catalogue:
-    """The catalogue from its JSON document.
+    def _stand_in(self, release: Release, flag: str, held: Sequence[Mapping[str, Any]]) -> str:
+        """The flag of a release that sets what another release's flag does; empty when the table knows of none."""
+        here = [entry for entry in self.entries if in_range(release, entry.get("since"), entry.get("until"))]
+        names = {name for entry in here for name in entry["names"]}
+        back = [old for old, new in self.renamed.items() if new.partition("=")[0] == flag]
+        named = [str(entry["instead"]) for entry in held if entry.get("instead")]
+        named += [*([self.renamed[flag]] if flag in self.renamed else []), *back]
+        fields = {entry["field"] for entry in held}
+        alike = [entry["names"][0] for entry in here if entry["field"] in fields and not entry.get("deprecated")]
+        aging = [name for entry in self.entries if entry.get("instead") == flag for name in entry["names"]]
+        return next((name for name in (*named, *alike, *aging) if name.partition("=")[0] in names), "")
+
+
+def load_catalogue(document: Any, renamed: Mapping[str, str] | None = None) -> Catalogue:
+    """The catalogue from its JSON document, with the flags that were renamed.
 
     Raises:
         RulebookError: the document is not a catalogue.
@@ -64,6 +97,6 @@ def load_catalogue(document: Any) -> Catalogue:
     try:
         if document["schema"] != 1:
             raise RulebookError(f"flag catalogue: schema {document['schema']!r} is not known")
-        return Catalogue(releases=tuple(document["releases"]), entries=tuple(document["flags"]))
+        return Catalogue(releases=tuple(document["releases"]), entries=tuple(document["flags"]), renamed=renamed or {})
     except (KeyError, TypeError, IndexError) as error:
         raise RulebookError(f"flag catalogue: not a catalogue ({error!r})") from None

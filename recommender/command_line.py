@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -51,7 +51,8 @@ class Refusal:
     """What the parser would not take.
 
     `message` is what it prints after `error: `, in our own words where a type of the engine objects; `flag` is the
-    spelling, `value` the offending text, `words` what was read, `drop` which of them offend, `valid` what fits there.
+    spelling, `value` the offending text, `words` what was read, `drop` which of them offend, `valid` what fits there,
+    `history` what other releases make of the flags.
     """
 
     kind: RefusalKind
@@ -62,6 +63,13 @@ class Refusal:
     words: tuple[str, ...] = ()
     drop: tuple[int, ...] = ()
     valid: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The message with what other releases make of the flag, and the nearest valid words."""
+        near = (f"nearest: {', '.join(self.near)}",) if self.near else ()
+        return "; ".join((self.message, *self.history, *near))
 
     @property
     def near(self) -> tuple[str, ...]:
@@ -112,8 +120,11 @@ class Span:
 class CommandLine:
     """The flags of one engine release."""
 
-    def __init__(self, release: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, release: str, entries: Sequence[Mapping[str, Any]], history: Callable[[str], str] = lambda flag: ""
+    ) -> None:
         self.release = release
+        self.history = history  # a sentence on a flag that only other releases take; empty when none does
         self._entries = entries
         self._flags: dict[int, Flag] = {}
         self._index: dict[str, int] = {name: i for i, entry in enumerate(entries) for name in entry["names"]}

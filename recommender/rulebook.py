@@ -242,7 +242,9 @@ class Rulebook:
     def catalogue(self) -> Catalogue:
         """What each release's command line accepts."""
         if self._catalogue is None:
-            self._catalogue = load_catalogue(self.library.one(f"{ENGINE}/flags/catalogue.json"))
+            self._catalogue = load_catalogue(
+                self.library.one(f"{ENGINE}/flags/catalogue.json"), self.library.one(f"{ENGINE}/flags/renamed.yaml")
+            )
         return self._catalogue
 
     @property

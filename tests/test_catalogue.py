@@ -63,6 +63,16 @@ def as_the_engine_says(found: Parsed | Refusal, record: dict[str, Any]) -> bool:
     return found.message == str(record["error"])
 
 
+def as_an_older_engine_says(found: Parsed | Refusal, record: dict[str, Any]) -> bool:
+    """The same, but for the order of an ambiguous flag's candidates, and for the engine's own words on a retired flag."""
+    if isinstance(found, Refusal) and found.kind is RefusalKind.RETIRED_FLAG:
+        return str(record.get("error")).startswith(f"{found.flag} is no longer supported")
+    if isinstance(found, Refusal) and found.kind is RefusalKind.AMBIGUOUS:
+        words = str(record.get("error")).replace(",", "").split()
+        return sorted(found.message.replace(",", "").split()) == sorted(words)
+    return as_the_engine_says(found, record)
+
+
 def test_the_engines_parse_is_replayed(line: CommandLine, recorded: list[dict[str, Any]]) -> None:
     records = [item for item in recorded[1:] if "config" not in item]
     if NEWER:
@@ -235,6 +245,49 @@ def test_no_rule_reads_or_writes_a_quiet_flag() -> None:
 
     quiet = load().one("constraints/sglang/flags/without_influence.yaml")
     assert not set(quiet) & load_rulebook().edition(RELEASE).plan.touched
+
+
+@pytest.mark.parametrize("release", ["0.5.15", "0.5.19", "0.5.20"])
+def test_older_releases_parse_as_their_engines_did(release: str, document: Any) -> None:
+    older = load_catalogue(document).command_line(release)
+    with gzip.open(RECORDED.with_name(f"parse-{release}.jsonl.gz"), "rt", encoding="utf-8") as file:
+        records = [json.loads(text) for text in file][1:]
+    records = [item for item in records if "config" not in item]
+    if NEWER:
+        records = [item for item in records if not any(word.endswith("=--") for word in item["argv"])]
+    assert len(records) > 1000
+    assert [item for item in records if not as_an_older_engine_says(older.parse(item["argv"]), item)] == []
+
+
+@pytest.mark.parametrize(
+    ("release", "words", "told"),
+    [
+        ("0.5.20", "--mamba-scheduler-strategy auto", "went with 0.5.20; --mamba-radix-cache-strategy does"),
+        ("0.5.23", "--nsa-decode-backend fa3", "went with 0.5.20; --dsa-decode-backend does"),
+        ("0.5.23", "--cuda-graph-max-bs 8", "went with 0.5.20; --cuda-graph-max-bs-decode does"),
+        ("0.5.23", "--keep_mm_feature_on_device", "went with 0.5.21; --mm-feature-transport=cuda_ipc does"),
+        ("0.5.23", "--torchao-config int8wo", "--torchao-config went with 0.5.18; nearest"),
+        ("0.5.15", "--enable-waterfill", "comes with 0.5.16; --enable-deepep-waterfill does"),
+        ("0.5.19", "--attn-dp-size 2", "comes with 0.5.22; --enable-dp-attention does"),
+    ],
+)
+def test_a_flag_of_other_releases_leads_to_its_stand_in(release: str, words: str, told: str) -> None:
+    from recommender.rulebook import load_rulebook
+
+    line = load_rulebook().catalogue.command_line(release)
+    refusal = line.parse(["--model-path", "x", *words.split()])
+    assert isinstance(refusal, Refusal)
+    assert told in refusal.told
+
+
+def test_every_renamed_flag_went_and_its_successor_is_there(line: CommandLine, document: Any) -> None:
+    from recommender.library import load
+
+    known = {name for entry in document["flags"] for name in entry["names"]}
+    for old, new in load().one("constraints/sglang/flags/renamed.yaml").items():
+        assert old in known
+        assert line.flag(old) is None
+        assert line.flag(new.partition("=")[0]) is not None
 
 
 def test_releases_outside_the_table(document: Any) -> None:

@@ -27,12 +27,14 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 STANDARD = re.compile(
     r"unrecognized arguments: |ambiguous option: |the following arguments are required: |"
     r"argument \S+: (?:invalid choice: |invalid \w+ value: |expected |ignored explicit argument )"
 )
+MERGERS = ("sglang.srt.utils.server_args_config_parser", "sglang.srt.server_args_config_parser")  # newest place first
 WORDS = ["x", "8", "-1", "0", "3.5", "-0.5", "-1e5", "1k", "2Ki", "1.5M", "1.5Ki", "true", "None", "", " ", "a b", "-",
          "=", "--", "fa3", "triton", "auto", "EAGLE", "-x", "-7x", "--zzz", "--tp_size", "NaN",
          "1_0", "{}", "[]", "٣", "1" * 30]  # fmt: skip
@@ -117,6 +119,13 @@ def parse(parser: argparse.ArgumentParser, argv: list[str]) -> dict[str, Any]:
         return {"crash": type(error).__name__}
 
 
+def module_of(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        return None
+
+
 def config_text(rng: random.Random, actions: list[argparse.Action]) -> str:
     content: dict[Any, Any] = {}
     for _ in range(rng.choice([0, 1, 2, 3, 4])):
@@ -134,7 +143,7 @@ def config_text(rng: random.Random, actions: list[argparse.Action]) -> str:
 
 
 def merge(parser: argparse.ArgumentParser, text: str, argv: list[str], folder: Path) -> dict[str, Any]:
-    module = importlib.import_module("sglang.srt.utils.server_args_config_parser")
+    module = next(found for found in map(module_of, MERGERS) if found)
     for name in ("c.yaml", "c.txt"):
         (folder / name).write_text(text, encoding="utf-8")
     placed = [str(folder / word) if word in ("c.yaml", "c.txt", "none.yaml") else word for word in argv]

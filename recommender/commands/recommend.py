@@ -79,10 +79,7 @@ def _read(session: Session, split: Command, env: Mapping[str, str], image: Image
     role = session.roles["model"]
     for refusal in launch.refusals:
         if refusal.field != role or role in launch.asked:
-            near = f"; nearest: {', '.join(refusal.near)}" if refusal.near else ""
-            raise UsageError(
-                f"the command does not parse: {refusal.message}{near}; recommender check -- COMMAND tells more"
-            )
+            raise UsageError(f"the command does not parse: {refusal.told}; recommender check -- COMMAND tells more")
     return launch
 
 
