@@ -18,7 +18,7 @@ MOST_PAIRS = 12
 def findings_of(result: Walk, facts: FactTable) -> tuple[tuple[Finding, ...], tuple[NotJudged, ...]]:
     """(findings in the engine's order, rules that were not judged because an earlier refusal hid what they read)."""
     struck = [item for item in result.struck if not item.after]
-    ids = {item.step.rule.id for item in struck}
+    ids = {item.step.rule.id for item in struck if item.verdict is Verdict.BREAKS}
     findings = tuple(_finding(item, ids, facts) for item in struck)
     hidden = tuple(NotJudged(rule=item.step.rule.id, after=item.after) for item in result.struck if item.after)
     return findings, hidden

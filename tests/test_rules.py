@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -59,6 +60,19 @@ def test_its_document_is_whole(rule: Rule, release: str) -> None:
         assert rule.message, "a law that judges has a message"
     for earlier in (*rule.after, *rule.silent_after):
         assert earlier in here.edition.rules, f"{earlier}: no such rule"
+    assert rule.id not in causes_of(rule, here.edition.rules), "a law is no consequence of itself"
+
+
+def causes_of(rule: Rule, rules: Mapping[str, Rule]) -> set[str]:
+    """The laws that a finding can be a consequence of, through others too."""
+    found: set[str] = set()
+    waiting = list(rule.silent_after)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += rules[name].silent_after if name in rules else ()
+    return found
 
 
 @each_rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recommender.expr import show
@@ -126,7 +126,8 @@ def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
 
 
 def _headline(result: CheckResult) -> str:
-    refused = [item for item in result.findings if item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS]
+    broken = [item for item in result.findings if item.verdict is Verdict.BREAKS]
+    refused = [item for item in broken if item.effect is Effect.REJECTS and not _is_consequence(item, broken)]
     where = f"SGLang {result.judged_as}" + (f" on {result.gpu}" if result.gpu else ", hardware unknown")
     early = [item for item in refused if item.bites in (Bites.PARSE, Bites.STARTUP)]
     if early:
@@ -153,14 +154,16 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
         out.print(plain(image_words(result.image)), soft_wrap=False)
     _print_cure(out, result)
     broken = [finding for finding in result.findings if finding.verdict is Verdict.BREAKS]
-    for title, chosen in (
-        ("Laws it breaks", [finding for finding in broken if finding.effect is Effect.REJECTS]),
-        ("Warnings", [finding for finding in broken if finding.effect is Effect.DEGRADES]),
-        ("Notes", [finding for finding in broken if finding.effect is Effect.NOTES]),
+    causes = [finding for finding in broken if not _is_consequence(finding, broken)]
+    for title, effect in (
+        ("Laws it breaks", Effect.REJECTS),
+        ("Warnings", Effect.DEGRADES),
+        ("Notes", Effect.NOTES),
     ):
+        chosen = [finding for finding in causes if finding.effect is effect]
         if chosen:
             out.print(f"\n{title}", style="bold")
-            _print_findings(out, chosen)
+            _print_findings(out, chosen, broken)
     _print_unknown(out, [finding for finding in result.findings if finding.verdict is Verdict.UNKNOWN])
     _print_rewrites(out, result.rewrites)
     _print_not_judged(out, result)
@@ -178,13 +181,29 @@ def _print_cure(out: Console, result: CheckResult) -> None:
         out.print(f"{lead}: {words}", style="bold green" if number == 0 else "green", soft_wrap=True)
 
 
-def _print_findings(out: Console, findings: Iterable[Finding]) -> None:
+def _is_consequence(finding: Finding, broken: Iterable[Finding]) -> bool:
+    return any(finding.under == other.rule for other in broken)
+
+
+def _print_findings(out: Console, findings: Iterable[Finding], broken: Sequence[Finding]) -> None:
+    """Findings by number, each with what is only its consequence below it."""
     for number, finding in enumerate(findings, start=1):
-        when = f" ({_WHEN[finding.bites]})" if finding.bites else ""
-        out.print(f"{number:>2}. {finding.rule}{when}", soft_wrap=True)
+        out.print(f"{number:>2}. {_named(finding)}", soft_wrap=True)
         out.print(indented(finding.message))
-        if finding.under:
-            out.print(indented(f"only a consequence of {finding.under}"))
+        for other in _consequences(finding, broken):
+            out.print(f"    and so {_named(other)}", soft_wrap=True)
+            out.print(indented(other.message, 8))
+
+
+def _named(finding: Finding) -> str:
+    return finding.rule + (f" ({_WHEN[finding.bites]})" if finding.bites else "")
+
+
+def _consequences(finding: Finding, broken: Sequence[Finding]) -> Iterator[Finding]:
+    for other in broken:
+        if other.under == finding.rule:
+            yield other
+            yield from _consequences(other, broken)
 
 
 def _print_unknown(out: Console, findings: Sequence[Finding]) -> None:

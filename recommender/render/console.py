@@ -40,15 +40,15 @@ def plain(text: str) -> str:
     return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
 
 
-def indented(text: str) -> str:
-    """A paragraph four columns in, wrapped between words."""
+def indented(text: str, columns: int = 4) -> str:
+    """A paragraph some columns in, wrapped between words."""
     import textwrap
 
     return textwrap.fill(
         plain(text),
         width=WIDTH - 4,
-        initial_indent="    ",
-        subsequent_indent="    ",
+        initial_indent=" " * columns,
+        subsequent_indent=" " * columns,
         break_on_hyphens=False,
         break_long_words=False,
     )
