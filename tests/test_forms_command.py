@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from functools import partial
 
@@ -62,7 +63,7 @@ def test_launches_are_found(words: str, env: dict[str, object], argv: tuple[str,
         ("python -m sglang.bench_serving --backend sglang", "sglang.bench_serving is a benchmark"),
         ("python -m sglang.bench_one_batch --model x", "benchmark"),
         ("python -m sglang_router.launch_router --x", "router"),
-        ("python -m dynamo.sglang --model-path x", "another project's launcher"),
+        ("python -m dynamo.vllm --model-path x", "another project's launcher"),
         ("vllm serve x", "another project's launcher"),
         ("python serve.py --model-path x", "it runs 'python'"),
         ("python -m my.server --x", "it runs 'my.server'"),
@@ -75,6 +76,14 @@ def test_launches_are_found(words: str, env: dict[str, object], argv: tuple[str,
 def test_what_is_no_launch_is_said(words: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         split_command(words.split())
+
+
+def test_a_wrapper_hands_its_flags_on() -> None:
+    command = split_command("A=1 python3 -m dynamo.sglang --model-path x --tp 2".split())
+    assert command.argv == ("--model-path", "x", "--tp", "2")
+    assert command.env == {"A": "1"}
+    assert command.wrapper == "Dynamo's worker"
+    assert split_command("python -m sglang.launch_server --model-path x".split()).wrapper == ""
 
 
 def test_continuation_words_are_dropped() -> None:
@@ -161,3 +170,14 @@ def test_a_written_command_reads_back(values: list[str]) -> None:
     argv = [f"--x{value}" for value in values if "\\" not in value and "$" not in value]
     command = split_command(["A=b c", "sglang", "serve", *argv])
     assert shlex.split(command.text()) == ["A=b c", "sglang", "serve", *argv]
+
+
+def test_a_wrappers_own_flags_are_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    from recommender.cli import run
+
+    own = ["--model-path", "qwen3-8b", "--its-own-flag", "x"]
+    assert run(["check", "--gpu", "h100", "--format", "json", "--", "python3", "-m", "dynamo.sglang", *own]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["not_judged"] == ["--its-own-flag", "x"]
+    assert "Dynamo's worker" in printed.err
+    assert run(["check", "--gpu", "h100", "--", "python3", "-m", "sglang.launch_server", *own]) == 1

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from recommender import profiles
 from recommender.api import check_launch
+from recommender.commands.inputs import engines_part
 from recommender.errors import RecommenderError, UsageError
 from recommender.forms.command import split_command
 from recommender.profiles import Gpu
@@ -83,7 +84,8 @@ def answerer(
             where = device(_text(case, "hardware") or gpu)
             env = {**split.env, **_environment(case)}
             use = here.image(_text(case, "image") or image, where, (*split.before, *split.head), env)
-            result = check_launch(here, here.read(split.argv, env, use), where, cures=False)
+            launch = engines_part(here.read(split.argv, env, use), split)
+            result = check_launch(here, launch, where, cures=False)
             return {"id": identity, **case_json(result, here)}
         except RecommenderError as error:
             return {"id": identity, "error": " ".join(str(error).split())}

@@ -8,11 +8,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from recommender import profiles
+from recommender.catalogue import RefusalKind
 from recommender.errors import UsageError
 from recommender.profiles import Gpu
 from recommender.session import Launch, Session
+
+if TYPE_CHECKING:
+    from recommender.forms.command import Command
 
 
 def known_format(name: str, formats: Iterable[str]) -> None:
@@ -89,10 +94,29 @@ def variables(pairs: Sequence[str]) -> dict[str, str]:
 def read_command(
     session: Session, command: Sequence[str], env: Sequence[str], image: str | None, gpu: Gpu | None
 ) -> Launch:
-    """The launch that a user's command describes; variables given apart win over those in the command."""
+    """The launch that a user's command describes; variables given apart win over those in the command.
+
+    Flags that the engine does not know are refused, but where another project's launcher takes flags of its own beside the
+    engine's they cannot be judged.
+    """
     from recommender.forms.command import split_command
 
     split = split_command(command)
     given = {**split.env, **variables(env)}
     use = session.image(image, gpu, (*split.before, *split.head), given)
-    return session.read(split.argv, given, use)
+    launch = engines_part(session.read(split.argv, given, use), split)
+    if split.wrapper:
+        sys.stderr.write(
+            f"recommender: this starts {split.wrapper}; the engine's flags in it are judged, its own are not\n"
+        )
+    return launch
+
+
+def engines_part(launch: Launch, command: Command) -> Launch:
+    """The launch, with the flags that another project's launcher takes beside the engine's not judged instead of refused."""
+    theirs = [refusal for refusal in launch.refusals if refusal.kind is RefusalKind.UNKNOWN_FLAG]
+    if not command.wrapper or not theirs:
+        return launch
+    words = tuple(refusal.words[index] for refusal in theirs for index in refusal.drop)
+    parsed = replace(launch.parsed, unread=(*launch.parsed.unread, *words))
+    return replace(launch, refusals=tuple(each for each in launch.refusals if each not in theirs), parsed=parsed)

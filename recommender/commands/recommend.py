@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from recommender.advise import Advice, Adviser, Ask, Row
-from recommender.commands.inputs import device_of, known_format, release_of, variables
+from recommender.commands.inputs import device_of, engines_part, known_format, release_of, variables
 from recommender.errors import UsageError
 from recommender.forms.command import Command, split_command
 from recommender.forms.emit import config_mapping, flags_for, flags_text, patch_for, rewrite
@@ -75,7 +75,7 @@ def run(
 
 
 def _read(session: Session, split: Command, env: Mapping[str, str], image: ImageUse | None) -> Launch:
-    launch = session.read(split.argv, {**split.env, **env}, image)
+    launch = engines_part(session.read(split.argv, {**split.env, **env}, image), split)
     role = session.roles["model"]
     for refusal in launch.refusals:
         if refusal.field != role or role in launch.asked:

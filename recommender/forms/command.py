@@ -32,7 +32,8 @@ class Command:
     """A launch as a user wrote it: `argv` are the flags, `head` the words before them, `tail` a shell's words after.
 
     `env` holds the variables of the launch; one whose value needs a shell is UNKNOWN. A launch inside a quoted text of
-    an outer command has the words around that text in `before` and `after`.
+    an outer command has the words around that text in `before` and `after`. `wrapper` says in words whose launcher it is
+    that hands the flags on, and has flags of its own; empty for the engine's.
     """
 
     env: Mapping[str, str | Unknown] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Command:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     quoted: bool = False
+    wrapper: str = ""
 
     def text(self, argv: Sequence[str] | None = None) -> str:
         """The whole command for a shell, with other flags where some are given."""
@@ -57,6 +59,7 @@ class Launchers:
     """How a launch begins; the words come from launchers.yaml."""
 
     modules: frozenset[str]
+    wrappers: Mapping[str, str]
     programs: tuple[tuple[str, ...], ...]
     scripts: tuple[str, ...]
     model: str
@@ -76,6 +79,7 @@ def make_launchers(document: Mapping[str, Any]) -> Launchers:
     """Read launchers.yaml's mapping."""
     return Launchers(
         modules=frozenset(document["modules"]),
+        wrappers=document["wrappers"],
         programs=tuple(map(tuple, document["programs"])),
         scripts=tuple(document["scripts"]),
         model=document["model"],
@@ -193,7 +197,7 @@ def _launch_end(words: Sequence[str], index: int, launchers: Launchers) -> int:
     """Where the words of a launcher end that begins at `index`; 0 when none does."""
     word = words[index]
     after = words[index + 1] if index + 1 < len(words) else ""
-    if word == "-m" and after in launchers.modules and index:
+    if word == "-m" and index and (after in launchers.modules or after in launchers.wrappers):
         return index + 2
     if word.endswith(launchers.scripts) and index and _PYTHON.fullmatch(_base(words[index - 1])):
         return index + 1
@@ -215,7 +219,7 @@ def _holds_text(words: Sequence[str], index: int, launchers: Launchers) -> bool:
         return False
     if len(words) > 1 and not (index and _SHELL_STRING.fullmatch(words[index - 1])):
         return False
-    names = [*launchers.modules, *(" ".join(program) for program in launchers.programs), *launchers.scripts]
+    names = [*launchers.modules, *launchers.wrappers, *(" ".join(program) for program in launchers.programs), *launchers.scripts]
     return len(words) == 1 or any(name in " ".join(word.split()) for name in names)
 
 
@@ -224,7 +228,7 @@ def _command(words: tuple[str, ...], stop: int, launchers: Launchers, serves: bo
     env = _variables(head, launchers)
     if serves:
         head, argv = _serve_words(head, argv, launchers)
-    return Command(env=env, argv=tuple(argv), head=tuple(head))
+    return Command(env=env, argv=tuple(argv), head=tuple(head), wrapper=launchers.wrappers.get(words[stop - 1], ""))
 
 
 def _serve_words(head: list[str], argv: list[str], launchers: Launchers) -> tuple[list[str], list[str]]:
