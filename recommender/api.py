@@ -14,7 +14,7 @@ from recommender.laws import FactTable
 from recommender.profiles import Gpu
 from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
-from recommender.session import Launch, Session, open_session
+from recommender.session import Launch, Misread, Session, open_session
 from recommender.terms import (
     UNKNOWN,
     Answer,
@@ -104,6 +104,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
     if cures:
         findings = tuple(_with_cures(session, result, facts, finding) for finding in findings)
     findings = tuple(parse_finding(session, refusal) for refusal in launch.refusals) + findings
+    findings += tuple(variable_finding(session, item) for item in launch.misread)
     doubts = _doubts(session, launch, gpu)
     whole = _whole_cures(session, launch.asked, facts, findings) if cures else ()
     return CheckResult(
@@ -283,7 +284,15 @@ def flags_of(session: Session, cure: Cure) -> tuple[str, ...]:
     ]
     order = [*session.order, *cure.changes]
     changes = {name: cure.changes[name] for name in dict.fromkeys(order) if name in cure.changes}
-    return (*flags_for(line, changes), *((f"(without {' '.join(gone)})",) if gone else ()))
+    variables = {name: value for name, value in changes.items() if name in session.variables}
+    gone += [name for name, value in variables.items() if value is None]
+    added = [f"{name}={_variable_text(value)}" for name, value in variables.items() if value is not None]
+    words = [f"({lead} {' '.join(names)})" for lead, names in (("with", added), ("without", gone)) if names]
+    return (*flags_for(line, changes), *words)
+
+
+def _variable_text(value: Value) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def parse_finding(session: Session, refusal: object) -> Finding:
@@ -301,6 +310,21 @@ def parse_finding(session: Session, refusal: object) -> Finding:
         bites=Bites.PARSE,
         verdict=Verdict.BREAKS,
         message=refusal.told,
+        statement=law.statement,
+        sources=law.sources,
+        verified=law.verified,
+    )
+
+
+def variable_finding(session: Session, misread: Misread) -> Finding:
+    """A variable that does not do what it says, as a finding of the law for its kind."""
+    law = next(rule for rule in session.edition.rules.values() if rule.parse == misread.kind)
+    return Finding(
+        rule=law.id,
+        effect=law.effect,
+        bites=law.bites,
+        verdict=Verdict.BREAKS,
+        message=misread.message,
         statement=law.statement,
         sources=law.sources,
         verified=law.verified,

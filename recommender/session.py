@@ -13,6 +13,7 @@ from typing import Any
 
 from recommender import profiles
 from recommender.catalogue import Parsed, Refusal
+from recommender.command_line import nearest
 from recommender.errors import UsageError
 from recommender.expr import Expression, compile_value
 from recommender.images import image_use
@@ -20,9 +21,15 @@ from recommender.laws import FactTable, Plan
 from recommender.profiles import Gpu, Model
 from recommender.rulebook import Edition, Rulebook
 from recommender.terms import UNKNOWN, ImageUse, Unknown, Value
+from recommender.versions import in_range, parse_release
 
-_TRUE = frozenset({"1", "true", "yes", "y", "on", "t"})
-_FALSE = frozenset({"0", "false", "no", "n", "off", "f", ""})
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misread:
+    """A variable that does not do what it says: `kind` is that of the law, `message` names variable and text."""
+
+    kind: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -35,17 +42,26 @@ class Launch:
     env_ignored: tuple[str, ...] = ()
     parsed: Parsed = field(default_factory=lambda: Parsed(asked={}, spelled={}))
     image: ImageUse | None = None
+    misread: tuple[Misread, ...] = ()
 
 
-def environment_value(kind: str, text: str) -> Value:
-    """A variable's text as the engine's environment reader takes it; UNKNOWN when it is not of its type."""
-    if kind == "bool":
-        lowered = text.strip().lower()
-        return True if lowered in _TRUE else False if lowered in _FALSE else UNKNOWN
+def environment_value(entry: Mapping[str, Any], readers: Mapping[str, Any], text: str) -> tuple[Value, bool]:
+    """(what the engine makes of a variable's text, whether the text is of the variable's type).
+
+    A text of another type leaves what the reader says, else the default; UNKNOWN where that is unset, as being set may count.
+    """
+    kind = entry.get("type", "str")
+    words = readers.get(entry.get("reader", kind))
+    if words is not None:
+        said = text if words.get("exact") else text.lower()
+        if said in words["yes"] or said in words["no"]:
+            return said in words["yes"], True
+        return words.get("otherwise", entry.get("default")), bool(words.get("exact"))
     try:
-        return int(text) if kind == "int" else float(text) if kind == "float" else text
+        return (int(text) if kind == "int" else float(text) if kind == "float" else text), True
     except ValueError:
-        return UNKNOWN
+        default = entry.get("default")
+        return UNKNOWN if default is None else default, False
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -133,22 +149,69 @@ class Session:
         """The settings of a command line, its environment and its image. What the parser refuses is left out and named."""
         parsed, refusals = self.edition.command_line.parse_all(argv, self.root)
         asked = dict(parsed.asked)
-        ignored = []
-        known = self.variables
-        for name, text in {**(image.sets if image else {}), **(env or {})}.items():
-            if name in known:
-                kind = known[name].get("type", "str")
-                asked[name] = environment_value(kind, text) if isinstance(text, str) else UNKNOWN
-            else:
-                ignored.append(name)
+        given = {**(image.sets if image else {}), **(env or {})}
+        variables, ignored, misread = self.read_variables(given)
         return Launch(
-            asked=asked,
+            asked={**asked, **variables},
             spelled=parsed.spelled,
             refusals=refusals,
-            env_ignored=tuple(ignored),
+            env_ignored=ignored,
             parsed=parsed,
             image=image,
+            misread=misread,
         )
+
+    def read_variables(
+        self, given: Mapping[str, str | Unknown]
+    ) -> tuple[dict[str, Value], tuple[str, ...], tuple[Misread, ...]]:
+        """(values of the variables that rules read, the engine's other variables, those that do not do what they say)."""
+        settings = self.book.settings
+        prefix, old = settings.get("environment_prefix", ""), settings.get("environment_old_prefix", "")
+        values: dict[str, Value] = {}
+        ignored: list[str] = []
+        misread: list[Misread] = []
+        for spelled, text in given.items():
+            renamed = bool(old) and spelled.startswith(old)
+            name = prefix + spelled.removeprefix(old) if renamed else spelled
+            if name in self.variables:
+                entry = self.variables[name]
+                if not isinstance(text, str):
+                    values[name] = UNKNOWN
+                    continue
+                values[name], fits = environment_value(entry, settings.get("environment_readers", {}), text)
+                if not fits:
+                    took = "what it then takes is not known" if values[name] is UNKNOWN else f"it takes {values[name]}"
+                    misread.append(
+                        Misread(
+                            kind="bad-variable",
+                            message=f"{spelled}={text}: the engine expects {entry.get('type')} there; {took}.",
+                        )
+                    )
+            elif prefix and name.startswith(prefix) and not self._names_variable(name, spelled):
+                near = nearest(name, tuple(self.engine_variables))
+                hint = f"; nearest: {', '.join(near)}" if near else ""
+                misread.append(
+                    Misread(
+                        kind="unknown-variable",
+                        message=f"nothing in SGLang {self.edition.release} names {spelled}, so the engine never reads it{hint}.",
+                    )
+                )
+            else:
+                ignored.append(spelled)
+        return values, tuple(ignored), tuple(misread)
+
+    def _names_variable(self, *names: str) -> bool:
+        begun = tuple(name for name in self.engine_variables if name.endswith("_"))
+        return any(name in self.engine_variables or name.startswith(begun) for name in names)
+
+    @cached_property
+    def engine_variables(self) -> frozenset[str]:
+        """Every variable that a file of the release names; one that ends with an underscore is a beginning."""
+        names: Mapping[str, tuple[str | None, str | None]] = self.book.library.one(
+            "constraints/sglang/flags/variables.json"
+        )["names"]
+        wanted = parse_release(self.edition.release)
+        return frozenset(name for name, span in names.items() if in_range(wanted, *span))
 
     def not_judged(self, launch: Launch) -> tuple[str, ...]:
         """The flags and variables of a launch that no rule covers and that are not known to be without influence."""

@@ -40,6 +40,10 @@ CONVERSATIONS = {
     "check-assumed-image": (0, "check --gpu mi300x -- --model-path llama-3.1-8b --context-length 200000"),
     "check-no-image": (1, "check --gpu mi300x --image none -- --model-path llama-3.1-8b --context-length 200000"),
     "check-image-misspelt": (2, "check --gpu mi300x --image rcom -- --model-path llama-3.1-8b"),
+    "check-variables": (
+        0,
+        "check --gpu h100 --env SGLANG_USE_AITR=1 --env SGLANG_ENABLE_PP_SPEC=on -- --model-path llama-3.1-8b",
+    ),
     "recommend-assumed-image": (0, "recommend --gpu 8xmi300x --model deepseek-ai/DeepSeek-V3 --top 2"),
     "recommend-deepseek": (0, "recommend --gpu b200 --gpus 8 --model deepseek-ai/DeepSeek-V3 --concurrency 32"),
     "recommend-chain-only": (

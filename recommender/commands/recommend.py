@@ -15,7 +15,7 @@ from recommender.forms.names import field_of, read_value, split_pair
 from recommender.profiles import Model, find_model
 from recommender.render.names import RECOMMEND_FORMATS
 from recommender.rulebook import load_rulebook
-from recommender.session import Launch, Session, environment_value, open_session
+from recommender.session import Launch, Session, open_session
 from recommender.terms import UNKNOWN, ImageUse, Value
 
 
@@ -45,10 +45,11 @@ def run(
     assert device is not None
     apart = {**variables(env), **{pair.partition("=")[0]: "" for pair in pins}}
     use = session.image(image, device, (*split.before, *split.head), {**split.env, **apart})
-    launch = _read(session, split, variables(env), use) if command is not None else session.read((), {}, use)
-    given = _pins(
-        session, launch, model, draft, [*pins, *(f"{name}={value}" for name, value in variables(env).items())]
-    )
+    own = variables(env)
+    launch = _read(session, split, own, use) if command is not None else session.read((), own, use)
+    for item in launch.misread:
+        sys.stderr.write(f"recommender: {item.message}\n")
+    given = _pins(session, launch, model, draft, pins)
     if session.roles["model"] not in given:
         raise UsageError(
             "no model: give --model (a profile id, a Hugging Face id or a config.json), or a command after --"
@@ -106,12 +107,12 @@ def _pins(
             given[session.roles[role]] = reference
     line = session.edition.command_line
     aliases = session.book.library.one("constraints/sglang/search.yaml")["aliases"]
-    known = session.book.settings.get("environment") or {}
+    known = session.variables
     for pair in pairs:
         name, text = split_pair(pair)
         field = field_of(name, line, aliases, known)
         if field in known:
-            given[field] = environment_value(known[field].get("type", "str"), text)
+            given |= session.read_variables({field: text})[0]
             continue
         value = read_value(line.fields[field], text)
         if value is None:
