@@ -1,11 +1,12 @@
 """Draws random launches that a person might try, about half of them wrong; it must not know whether a launch is right.
 
-    python -m tests.oracle.sample 7 200 b200 [--others | --harsh | --wide] [--wild] > cases.jsonl
+    python -m tests.oracle.sample 7 200 b200 [--others | --harsh | --wide | --crossed] [--wild] > cases.jsonl
 
 Each launch takes a checkpoint, a speculative setting and a few of the flags that interact with it. Equal seeds give
 equal launches. --others draws the checkpoints that the plain sampler leaves out; --harsh draws all of them, odd
-backends and rarer flags; --wide is as harsh and draws every checkpoint profile there is; --wild adds one to three flags
-of the whole command line to any of these.
+backends and rarer flags; --wide is as harsh and draws every checkpoint profile there is; --crossed takes the example of
+a rule and some of the flags of another one's, so that it lands where laws meet; --wild adds one to three flags of the whole
+command line to any of these.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from recommender import library
+from recommender.rulebook import load_rulebook
 from recommender.versions import in_range, parse_release
 
-KINDS = ("plain", "others", "harsh", "wide")
+KINDS = ("plain", "others", "harsh", "wide", "crossed")
 OWN_HEAD = None
 EAGLE3, SMALL = "eagle3-llama-8b-draft", "llama-3.2-1b"
 PLAIN: Mapping[str, Sequence[str | None]] = {  # a checkpoint and the drafts that a person would try with it
@@ -246,6 +249,54 @@ def add_wild_flags(rng: random.Random, argv: list[str], flags: Sequence[Mapping[
         argv.append(str(rng.choice(choices or numbers.get(chosen.get("type", ""), ("auto",)))))
 
 
+def crossed_launch(
+    rng: random.Random, examples: Sequence[tuple[Sequence[str], Mapping[str, str]]], flags: Sequence[Mapping[str, Any]]
+) -> tuple[list[str], dict[str, str]]:
+    """An example of a rule with some flags of another one's, as far as the release knows them."""
+    known = {name for flag in flags for name in flag["names"]}
+    (base, environment), (other, _) = rng.choice(examples), rng.choice(examples)
+    kept = {group[0]: group for group in _groups(base, known)}
+    for group in _groups(other, known):
+        if group[0] not in kept and rng.random() < 0.6:
+            kept[group[0]] = group
+    if len(kept) > 2 and rng.random() < 0.3:
+        del kept[rng.choice([name for name in kept if name != "--model-path"])]
+    # Each set of variables starts the engine anew, so few are kept.
+    env = dict(environment) if rng.random() < 0.2 else {}
+    return [word for group in kept.values() for word in group], env
+
+
+def _groups(argv: Sequence[str], known: Iterable[str]) -> Iterator[list[str]]:
+    """Each flag with its words; of flags that the release does not know only the newer spelling of attention DP."""
+    groups: list[list[str]] = []
+    for word in argv:
+        if word.startswith("--") or not groups:
+            groups.append([word])
+        else:
+            groups[-1].append(word)
+    for name, *words in groups:
+        if name in known:
+            yield [name, *words]
+        elif name == "--attn-dp-size":
+            yield from (["--dp-size", *words], ["--enable-dp-attention"])
+
+
+def _rule_examples() -> list[tuple[list[str], dict[str, str]]]:
+    """The launches of every rule's examples with their variables, those of a plain checkpoint; the checkpoint comes first."""
+    found = []
+    for rule in load_rulebook().rules.values():
+        for entry in (entry for edition in rule for entry in edition.examples):
+            words = next(value for key, value in entry.items() if key in ("breaks", "passes", "sets", "leaves"))
+            argv = shlex.split(words) if isinstance(words, str) else [str(word) for word in words]
+            place = argv.index("--model-path") if "--model-path" in argv[:-1] else -1
+            if place >= 0 and not argv[place + 1].startswith(("models/", "/", ".")) and ":" not in argv[place + 1]:
+                model = f"models/{argv[place + 1]}"
+                rest = ["--trust-remote-code", *argv[:place], *argv[place + 2 :]]
+                env = {name: str(value) for name, value in (entry.get("env") or {}).items()}
+                found.append((["--model-path", model, *rest], env))
+    return found
+
+
 def _all_checkpoints() -> tuple[list[str], list[str]]:
     def whole(folder: str) -> list[str]:
         found = (documents[0] for _, documents in library.load().folder(f"profiles/{folder}"))
@@ -258,13 +309,17 @@ def launches(
     seed: int, count: int, device: str, kind: str = "plain", *, wild: bool = False, release: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Cases for a device: equal arguments give equal launches."""
-    hard = f"{kind}-" if kind in ("harsh", "wide") else ""
+    hard = f"{kind}-" if kind in ("harsh", "wide", "crossed") else ""
     rng = random.Random(f"{hard}{seed}-{device}")
-    flags = flags_of(release) if wild else []
+    flags = flags_of(release)
+    examples = _rule_examples() if kind == "crossed" else []
     usual = sorted({*PLAIN, *OTHERS, SMALL})
     wide = _all_checkpoints() if kind == "wide" else None
     for number in range(count):
-        if wide:
+        env: dict[str, str] = {}
+        if kind == "crossed":
+            argv, env = crossed_launch(rng, examples, flags)
+        elif wide:
             argv = harsh_launch(rng, *wide)
         elif kind == "harsh":
             argv = harsh_launch(rng, usual, HARSH_DRAFTS)
@@ -274,7 +329,11 @@ def launches(
             add_wild_flags(rng, argv, flags)
         if device == "cpu":
             argv += ["--device", "cpu"]
-        yield {"id": f"{kind}{'-wild' if wild else ''}-{device}-{seed}-{number}", "argv": argv}
+        yield {
+            "id": f"{kind}{'-wild' if wild else ''}-{device}-{seed}-{number}",
+            "argv": argv,
+            **({"env": env} if env else {}),
+        }
 
 
 def main() -> None:
