@@ -66,12 +66,13 @@ def environment_value(entry: Mapping[str, Any], readers: Mapping[str, Any], text
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Session:
-    """One release of the rulebook, and what was already looked up for it."""
+    """One release of the rulebook, what is known of its installation, and what was already looked up for it."""
 
     book: Rulebook
     edition: Edition
     asked_release: str
     root: Path = field(default_factory=Path.cwd)
+    installed: Mapping[str, Value] = field(default_factory=dict)
     _tables: dict[tuple[object, ...], FactTable] = field(default_factory=dict)
     _models: dict[str, Model | Unknown] = field(default_factory=dict)
     _fixes: dict[str, tuple[Mapping[str, Expression], ...]] = field(default_factory=dict)
@@ -103,7 +104,10 @@ class Session:
         if table is None or (gpu is not None and gpu.id is None):
             target = self.model(model)
             known = profiles.all_facts(
-                gpu=gpu, model=target if isinstance(target, Model) else None, draft=self.model(draft)
+                gpu=gpu,
+                model=target if isinstance(target, Model) else None,
+                draft=self.model(draft),
+                engine=self.installed,
             )
             table = self._tables[key] = FactTable(known, self.edition.words.definition)
         return table
@@ -255,14 +259,21 @@ class Session:
         return self._fixes[rule]
 
 
-def open_session(book: Rulebook, sglang: str | None = None, root: Path | None = None) -> Session:
-    """A session for an engine release (the newest known one by default).
+def open_session(
+    book: Rulebook,
+    sglang: str | None = None,
+    root: Path | None = None,
+    installed: Mapping[str, Value] | None = None,
+) -> Session:
+    """A session for an engine release (the newest known one by default); `installed` are known facts of its installation.
 
     Raises:
         UsageError: the text is no release.
     """
     asked, judged = book.covered(sglang)
-    return Session(book=book, edition=book.edition(judged), asked_release=asked, root=root or Path.cwd())
+    return Session(
+        book=book, edition=book.edition(judged), asked_release=asked, root=root or Path.cwd(), installed=installed or {}
+    )
 
 
 FactsOf = Callable[[Mapping[str, Value]], Mapping[str, Value]]

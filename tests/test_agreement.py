@@ -16,6 +16,7 @@ from recommender.session import Session, open_session
 from tests.oracle.agree import Tally, compare, grouped
 from tests.oracle.examples import Example, all_examples, objection
 from tests.oracle.folders import write_folders
+from tests.oracle.installation import installed
 from tests.oracle.records import Answered, RecordError, read, recorded_file, write
 from tests.oracle.replay import Replayed, clashes, replay, without
 
@@ -30,7 +31,7 @@ _folders = tempfile.TemporaryDirectory()
 def session(release: str) -> Session:
     """Our check as of a release, where every checkpoint is a folder with a config.json."""
     root = Path(_folders.name, "checkpoints")
-    return open_session(load_rulebook(), release, root if root.exists() else write_folders(root))
+    return open_session(load_rulebook(), release, root if root.exists() else write_folders(root), installed())
 
 
 @cache

@@ -25,13 +25,14 @@ from .agree import Tally, compare, grouped
 from .client import OracleError, home
 from .examples import Example, all_examples, objection
 from .folders import kept_folders
+from .installation import installed
 from .record import add_draw_options, answers, cases_of, reported
 from .records import Answered, RecordError, read, recorded_file, write
 
 
 def session_of(release: str) -> Session:
     """Our check as of a release, where models/ID is a folder."""
-    return open_session(load_rulebook(), release, kept_folders(home()))
+    return open_session(load_rulebook(), release, kept_folders(home()), installed())
 
 
 def report(tally: Tally, show: int, at: str = "") -> None:

@@ -29,6 +29,8 @@ COMPILED = frozenset({
     "humming", "mooncake", "nvshmem", "pynvml", "quack", "sgl_flash_mla", "sgl_kernel", "smg_grpc_servicer", "tilelang",
     "timm", "torch_memory_saver", "torchaudio", "torchcodec", "watchfiles",
 })  # fmt: skip
+ABSENT = frozenset({"granian"})  # whatever this machine has: a package that a launch needs and no word of it tells
+NO_INFINIBAND = "/sys/class/infiniband"
 VERSION = "0.28.0"  # what each stand-in says when it is asked for its version
 # Parameters that the engine looks for in a signature before it uses a function; the version that a release pins has them.
 PARAMETERS = {"trtllm_batch_decode_with_kv_cache_mla": ("enable_dcp",)}
@@ -106,6 +108,19 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
+class Absent(importlib.abc.MetaPathFinder):
+    """Finds that some packages are not installed."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        if fullname.partition(".")[0] in ABSENT:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def without_infiniband(real: Any) -> Any:
+    """A test for folders that finds no InfiniBand device of this machine."""
+    return lambda path: str(path) != NO_INFINIBAND and real(path)
+
+
 def properties() -> types.SimpleNamespace:
     """What torch.cuda.get_device_properties gives."""
     return types.SimpleNamespace(
@@ -170,6 +185,8 @@ def present_packages() -> None:
             with contextlib.suppress(Exception):
                 getattr(checks, name)()
     sys.meta_path.insert(0, StandIns(COMPILED))
+    sys.meta_path.insert(0, Absent())
+    os.path.isdir = without_infiniband(os.path.isdir)
 
 
 if FACTS["platform"] == "cpu":
