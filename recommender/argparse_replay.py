@@ -161,8 +161,50 @@ def _action(flag: Flag) -> _Action:
     return known[1]
 
 
+def _taken_plainly(line: CommandLine, words: Sequence[str]) -> _Taken | None:
+    """What argparse takes from words that are whole flags, each with as many values as it wants; None: it must look itself.
+
+    Such words leave argparse nothing to decide. Whatever it might refuse, abbreviate or leave over is left to it.
+    """
+    taken = _Taken()
+    position, stop = 0, len(words)
+    while position < stop:
+        spelling = words[position]
+        flag = line.flag(spelling) if spelling.startswith("--") else None
+        if flag is None:
+            return None
+        position += 1
+        values: Value = []
+        if flag.nargs is None:
+            word = words[position] if position < stop else "-"
+            if word.startswith("-"):
+                return None
+            position += 1
+            try:
+                values = UNKNOWN if holds_shell_variable(word) else flag.convert(word)
+            except (TypeError, ValueError):
+                return None
+            if flag.choices is not None and values is not UNKNOWN and values not in flag.choices:
+                return None
+        elif flag.nargs != 0:
+            return None
+        try:
+            _action(flag)(None, taken, values, spelling)
+        except _RefusedError:
+            return None
+    return taken
+
+
 def replay(line: CommandLine, words: Sequence[str], required: bool = True) -> Parsed | Refusal:
     """What argparse makes of the words."""
+    plainly = _taken_plainly(line, words)
+    if plainly is not None and not (required and line.missing(plainly.asked)):
+        return Parsed(asked=plainly.asked, spelled=plainly.spelled, words=tuple(words))
+    return replay_whole(line, words, required)
+
+
+def replay_whole(line: CommandLine, words: Sequence[str], required: bool = True) -> Parsed | Refusal:
+    """What argparse itself makes of the words, however plain they are."""
     flags, typed = line.candidates(words)
     taken = _Taken()
     try:

@@ -52,12 +52,12 @@ class Rule:
     def _line(self, key: str) -> str:
         return " ".join(str(self._words.get(key) or "").split())
 
-    @property
+    @cached_property
     def statement(self) -> str:
         """The law, in the present tense."""
         return self._line("statement")
 
-    @property
+    @cached_property
     def message(self) -> str:
         """What to say of a launch; expressions stand in braces."""
         return self._line("message")
@@ -67,7 +67,7 @@ class Rule:
         """Cures to try, in order."""
         return tuple(self._words.get("fix") or ())
 
-    @property
+    @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Where the law was read."""
         given = self._words.get("source") or ()
@@ -84,7 +84,7 @@ class Rule:
         """A pattern of the place that raises, for messages that say nothing."""
         return str(self._words.get("engine_error_at") or "")
 
-    @property
+    @cached_property
     def verified(self) -> str:
         """engine: a run or a probe shows the law; source: it was read only."""
         return str(self._words.get("verified") or "")

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recommender.argparse_replay import replay, replay_whole
 from recommender.catalogue import CommandLine, Flag, Parsed, Refusal, RefusalKind, load_catalogue
 from recommender.flags import BadTextError
 from recommender.library import data_root
@@ -134,6 +135,36 @@ def test_leaving_flags_out_changes_nothing(words: list[str]) -> None:
         if flag.kind != "store_const":
             assert repr(found.asked[name]) == repr(tuple(value) if isinstance(value, list) else value)
     assert set(found.asked) == set(wanted)
+
+
+SPELLINGS = {name: flag for flag in line().flags for name in flag.names}
+FITTING = {"int": "3", "float": "0.5", "human_readable_int": "8k", "loads": "{}", "json_list_type": "[1]"}
+WRONG = ["", "many", "-1", "$X", "a b", "--"]
+
+
+@st.composite
+def plain_flag(draw: st.DrawFn) -> list[str]:
+    """A whole flag with a value that mostly fits."""
+    name = draw(OPTIONS)
+    flag = SPELLINGS[name]
+    if flag.nargs == 0:
+        return [name]
+    choices = [str(choice) for choice in flag.choices or () if choice is not None]
+    return [name, draw(st.sampled_from([*(choices or [FITTING.get(flag.type, "x")]) * len(WRONG), *WRONG]))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(plain_flag(), max_size=6))
+def test_what_is_plain_needs_no_argparse(flags: list[list[str]]) -> None:
+    words = ["--model-path", "m", *(word for flag in flags for word in flag)]
+    quick, whole_way = replay(line(), words), replay_whole(line(), words)
+    assert type(quick) is type(whole_way)
+    assert repr(values_of(quick)) == repr(values_of(whole_way))
+
+
+def values_of(read: Parsed | Refusal) -> tuple[Any, ...]:
+    names = ("asked", "spelled", "words", "unread") if isinstance(read, Parsed) else ("kind", "message", "drop", "words")
+    return tuple(getattr(read, name) for name in names)
 
 
 @settings(max_examples=150, deadline=None)
