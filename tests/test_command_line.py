@@ -163,7 +163,9 @@ def test_what_is_plain_needs_no_argparse(flags: list[list[str]]) -> None:
 
 
 def values_of(read: Parsed | Refusal) -> tuple[Any, ...]:
-    names = ("asked", "spelled", "words", "unread") if isinstance(read, Parsed) else ("kind", "message", "drop", "words")
+    names = (
+        ("asked", "spelled", "words", "unread") if isinstance(read, Parsed) else ("kind", "message", "drop", "words")
+    )
     return tuple(getattr(read, name) for name in names)
 
 
