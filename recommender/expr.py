@@ -47,6 +47,22 @@ class Forgetful(dict[str, Value]):
 UNDECIDED: Final = object()
 
 
+class Opaque:
+    """Base of a value that stands for others: it can be compared with constants, and whatever looks inside fails."""
+
+
+class LooksInsideError(Exception):
+    """An expression does more with an opaque value than compare it with constants."""
+
+
+def _no_value(*operands: Value) -> None:
+    """What an operation that fails is worth: nothing, unless it failed for a value that stands for others."""
+    for operand in operands:
+        for part in operand if type(operand) is tuple else (operand,):
+            if isinstance(part, Opaque):
+                raise LooksInsideError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Expression:
     """A compiled expression: `settings`, `facts` and `asks` are the names it can read, through definitions too."""
@@ -100,6 +116,7 @@ def _contains(container: Value, item: Value) -> Value:
     try:
         found = item in container
     except TypeError:
+        _no_value(container, item)
         return False
     return UNKNOWN if not found and _holds_unknown(container) else found
 
@@ -301,7 +318,7 @@ class _Compiler:
             try:
                 return operation(a, b)
             except (TypeError, ZeroDivisionError, OverflowError):
-                return None
+                return _no_value(a, b)
 
         return arithmetic
 
@@ -380,6 +397,7 @@ class _Compiler:
             try:
                 return compare(a, b)
             except TypeError:
+                _no_value(a, b)
                 return False
 
         return ordering
@@ -450,7 +468,7 @@ class _Compiler:
             try:
                 return function(*arguments)
             except (TypeError, ValueError, AttributeError, OverflowError, re.error):
-                return None
+                return _no_value(*arguments)
 
         return call
 
@@ -634,6 +652,57 @@ def _sign(node: ast.expr, vocabulary: Vocabulary) -> Sign | None:
         return (name, wanted) if all(isinstance(item, (str, int, type(None))) for item in wanted) else None
     name = _truth_name(node, vocabulary)
     return (name, [True]) if name else None
+
+
+# (subject, whether its elements are meant, values): a comparison of an expression over settings with constants.
+Pick = tuple[str, bool, list[Value]]
+
+
+def picks_of(text: str, vocabulary: Vocabulary) -> list[Pick]:
+    """Comparisons with constants one of which must hold where a condition does; empty: there are none such.
+
+    `any_of(x, ('a', 'b'))` compares the elements of x, `x == 'a'` and `x in ('a', 'b')` its value.
+    """
+    return _picks(_parse(text), vocabulary)
+
+
+def _picks(node: ast.expr, vocabulary: Vocabulary) -> list[Pick]:
+    if isinstance(node, ast.BoolOp):
+        found = [_picks(part, vocabulary) for part in node.values]
+        if isinstance(node.op, ast.And):
+            return min(filter(None, found), key=lambda picks: _pick_order(picks, vocabulary), default=[])
+        return [pick for picks in found for pick in picks] if all(found) else []
+    if isinstance(node, ast.Name) and not vocabulary.is_setting(node.id):
+        definition = vocabulary.definition(node.id)
+        if definition is None or definition.facts_only or definition.text == node.id:
+            return []
+        return _picks(_parse(definition.text), vocabulary)
+    elements = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "any_of"
+    if isinstance(node, ast.Call) and elements and len(node.args) == 2:
+        subject, listed = node.args
+        wanted = _constants(listed, vocabulary)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.In)):
+        subject, listed = node.left, node.comparators[0]
+        one = _literal(listed) if isinstance(node.ops[0], ast.Eq) else _NOT_LITERAL
+        wanted = _constants(listed, vocabulary) if isinstance(node.ops[0], ast.In) else [one]
+    else:
+        return []
+    if not wanted or not all(item is None or isinstance(item, (str, int)) for item in wanted):
+        return []
+    return [(ast.unparse(subject), elements, wanted)] if _reads_settings(subject, vocabulary) else []
+
+
+def _pick_order(picks: list[Pick], vocabulary: Vocabulary) -> tuple[bool, int]:
+    """What many settings make up tells steps apart best; gates already know the values of single settings."""
+    return all(vocabulary.is_setting(subject) for subject, _, _ in picks), len(picks)
+
+
+def _constants(node: ast.expr, vocabulary: Vocabulary) -> list[Value]:
+    """The elements of a tuple of literals or of a group; empty for anything else."""
+    literal = _literal(node)
+    if isinstance(node, ast.Name) and not vocabulary.is_setting(node.id) and not vocabulary.is_fact(node.id):
+        literal = vocabulary.group(node.id)
+    return list(literal) if isinstance(literal, tuple) else []
 
 
 def _plain_name(node: ast.expr, vocabulary: Vocabulary) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -290,7 +290,7 @@ class Step:
 class Plan:
     """The walk of one engine release: steps in order, defaults of every setting, and the settings that any rule touches.
 
-    `readers` are the definitions that read a setting.
+    `readers` are the definitions that read a setting; `tables` spare most steps of the phases that only judge.
     """
 
     release: str
@@ -299,6 +299,7 @@ class Plan:
     touched: frozenset[str]
     gates: Sequence[Gate]
     readers: Mapping[str, Sequence[str]]
+    tables: Sequence[Table] = ()
 
     @cached_property
     def by_id(self) -> Mapping[str, Step]:
@@ -356,3 +357,58 @@ class Opened:
             enabled[position] = 1
         for position in self.valued.get(value, ()):
             enabled[position] = 1
+
+
+class Table:
+    """Which steps of a phase that only judges can matter, by the values of a few expressions that stay as they are there.
+
+    `subjects` are (expression, whether its elements are meant, the steps that want a value by that value). A step that
+    stands in the table needs one of the values that it wants; the steps of the phase that do not are left alone.
+    """
+
+    def __init__(self, start: int, stop: int, subjects: Sequence[Any], words: Vocabulary) -> None:
+        self.start = start
+        self.stop = stop
+        self._listed = subjects
+        self._words = words
+
+    @cached_property
+    def _subjects(self) -> tuple[tuple[Evaluate, bool, int, Mapping[Value, int]], ...]:
+        return tuple(
+            (
+                compile_expression(text, self._words).evaluate,
+                elements,
+                self._mask(place for _, places in wanted for place in places),
+                {value: self._mask(places) for value, places in wanted},
+            )
+            for text, elements, wanted in self._listed
+        )
+
+    @cached_property
+    def _others(self) -> int:
+        everything = self._mask(range(self.start, self.stop))
+        return everything & ~self._mask(
+            place for *_, wanted in self._listed for _, places in wanted for place in places
+        )
+
+    def _mask(self, places: Iterable[int]) -> int:
+        return sum(1 << 8 * (place - self.start) for place in set(places))
+
+    def close(self, enabled: bytearray, scope: Scope) -> None:
+        """Unmark the steps that want a value which is not there."""
+        mask = self._others
+        for evaluate, elements, whole, valued in self._subjects:
+            value = evaluate(scope)
+            if value is None and elements:
+                continue
+            if value is UNKNOWN or (type(value) is tuple) is not elements:
+                mask |= whole
+                continue
+            for item in value if elements else (value,):
+                if item is UNKNOWN or isinstance(item, (tuple, dict)):
+                    mask |= whole
+                else:
+                    mask |= valued.get(item, 0)
+        start, stop = self.start, self.stop
+        opened = int.from_bytes(enabled[start:stop], "little") & mask
+        enabled[start:stop] = opened.to_bytes(stop - start, "little")

@@ -156,7 +156,8 @@ def walk(
     rule that breaks on such a value is marked `after` R. `suspects` maps settings that the parser refused to the refusing rule.
     """
     scope = scope_of(plan, asked, facts)
-    result = Walk(values=scope.values, asked=asked)
+    values, defaults = scope.values, plan.defaults
+    result = Walk(values=values, asked=asked)
     tainted: dict[str, str] = dict(suspects or {})
     unreached: dict[str, str] = dict(tainted)
     enabled = enabled_steps(plan, asked)
@@ -164,8 +165,16 @@ def walk(
     if len(decided) < len(steps):
         decided.extend(bytes(len(steps) - len(decided)))
     enabled = bytearray(_both(enabled, decided.translate(_NOT_SILENT)))
+    tables = iter(plan.tables)
+    table = next(tables, None)
     here = -1
     while (here := enabled.find(1, here + 1)) >= 0:
+        if table is not None and here >= table.start:
+            if here < table.stop:
+                table.close(enabled, scope)
+            table = next(tables, None)
+            here -= 1
+            continue
         rest = rests[here]
         if rest is not None and decided[here] == MET:
             # Facts are decided for most steps: asking the open conjuncts here saves a call.
@@ -185,8 +194,8 @@ def walk(
         if step.rule.sets:
             _write(step, scope, result.wrote, applies)
             for name in step.rule.sets:
-                if name in gated:
-                    gated[name].open(enabled, scope.values[name])
+                if name in gated and (value := values[name]) is not defaults[name]:
+                    gated[name].open(enabled, value)
             if tainted:
                 cause = _first(step.reads, tainted)
                 for name, _ in step.writes:
@@ -199,10 +208,10 @@ def walk(
         if verdict is Verdict.BREAKS or verdict is Verdict.UNKNOWN:
             after = _first(step.reads, unreached) if unreached else ""
             message = step.message.fill(scope)
-            reads = {name: scope.values[name] for name in step.ordered_reads}
-            values = dict(scope.values) if keep else {}
+            reads = {name: values[name] for name in step.ordered_reads}
+            kept = dict(values) if keep else {}
             result.struck.append(
-                Struck(step=step, verdict=verdict, message=message, reads=reads, values=values, after=after)
+                Struck(step=step, verdict=verdict, message=message, reads=reads, values=kept, after=after)
             )
             if verdict is Verdict.BREAKS and not after and stops(step):
                 for name in step.reads:

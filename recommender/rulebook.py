@@ -15,9 +15,7 @@ from recommender import library as libraries
 from recommender.catalogue import Catalogue, CommandLine, load_catalogue
 from recommender.errors import ExpressionError, RulebookError, UsageError
 from recommender.expr import (
-    UNDECIDED,
     Expression,
-    Forgetful,
     compile_choice,
     compile_expression,
     compile_template,
@@ -25,10 +23,11 @@ from recommender.expr import (
     function_names,
     signs_of,
 )
-from recommender.laws import Gate, Plan, Rule, Signs, Step
+from recommender.gates import gates_of, tables_of
+from recommender.laws import Gate, Plan, Rule, Signs, Step, Table
 from recommender.library import Documents, Library
 from recommender.on_demand import OnDemand
-from recommender.terms import UNKNOWN, Bites, Effect, Value
+from recommender.terms import Bites, Effect, Value
 from recommender.versions import in_range, parse_release
 
 ENGINE = "constraints/sglang"
@@ -395,6 +394,7 @@ class Rulebook:
             defaults=defaults,
             touched=frozenset(outline["touched"]),
             readers=words.readers,
+            tables=[Table(start, stop, subjects, words) for start, stop, subjects in outline["tables"]],
             gates=[_gate(gate) for _, _, gate, *_ in outline["steps"]],
         )
         line = self.catalogue.command_line(release)
@@ -414,13 +414,14 @@ class Rulebook:
         steps = list(_steps(rules, self.phases(release), words, self.rules))
         touched = frozenset[str]().union(*(step.reads | step.targets | step.asks for step in steps))
         return {
+            "tables": tables_of(steps, words),
             "words": vocabulary,
             "defaults": dict(words.settings),
             "touched": sorted(touched),
             "places": places,
             "steps": [
                 [step.rule.id, step.phase, gate, _plain(step.signs), _plain(step.live)]
-                for step, gate in zip(steps, _gates(steps, words.settings), strict=True)
+                for step, gate in zip(steps, gates_of(steps, words.settings), strict=True)
             ],
         }
 
@@ -600,73 +601,6 @@ def _steps(
     for rule in rules.values():
         if rule.effect is Effect.SETS and rule.id not in listed:
             raise RulebookError(f"{rule.path}: no phase lists this rule; add it to `sets` of {rule.phase!r}")
-
-
-class _NoFacts(dict[str, Value]):
-    def __missing__(self, name: str) -> Value:
-        return UNKNOWN
-
-
-def _gates(steps: Sequence[Step], defaults: Mapping[str, Value]) -> list[list[Any]]:
-    """For each step settings one of which must leave its default, or take a value, before the step can matter; empty: none.
-
-    A conjunct that asks one setting for values other than its default is such a gate by itself. Else it is a minimal set of
-    settings: while all of them stand at their default, the condition is false, or what is required holds, whatever the others
-    and the facts are. What few rules read is kept, as it is rarely written.
-    """
-    popularity: dict[str, int] = {}
-    for step in steps:
-        for name in step.reads | step.asks:
-            popularity[name] = popularity.get(name, 0) + 1
-    gates: list[list[Any]] = []
-    for step in steps:
-        valued = [sign for sign in step.live if defaults[sign[0]] not in sign[1]]
-        if valued:
-            name, values = min(valued, key=lambda sign: (len(sign[1]) * popularity[sign[0]], sign[0]))
-            gates.append([[name, list(values)]])
-        else:
-            gates.append([[name, None] for name in _minimal_gate(step, defaults, popularity)])
-    return gates
-
-
-def _minimal_gate(step: Step, defaults: Mapping[str, Value], popularity: Mapping[str, int]) -> list[str]:
-    require = step.require
-    read = [step.when, *([require] if require else ())]
-    names = sorted(
-        set().union(*(each.settings | each.asks for each in read)), key=lambda name: (-popularity[name], name)
-    )
-    values, asked = {name: defaults[name] for name in names}, dict[str, Value]()
-    scope: Any = _Bare(values=values, facts=_NoFacts(), asked=asked)
-
-    def cannot_matter() -> bool:
-        if _is_false(step.when.evaluate(scope)):
-            return True
-        met = None if require is None else require.evaluate(scope)
-        return met is not UNKNOWN and bool(met)
-
-    if not cannot_matter():
-        return []
-    kept = list(names)
-    for name in names:
-        values[name], asked[name] = UNKNOWN, UNDECIDED
-        if cannot_matter():
-            kept.remove(name)
-        else:
-            values[name] = defaults[name]
-            del asked[name]
-    return sorted(kept)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class _Bare:
-    values: Mapping[str, Value]
-    facts: Mapping[str, Value]
-    asked: Mapping[str, Value]
-    memo: Forgetful = field(default_factory=Forgetful)
-
-
-def _is_false(value: Value) -> bool:
-    return value is not UNKNOWN and not value
 
 
 def check_rule(rule: Rule, words: Any) -> list[str]:

@@ -15,6 +15,7 @@ FLOOR = {"errors", "expr", "formulas", "versions", "terms", "laws", "reports", "
 EDGES = {
     "library",
     "rulebook",
+    "gates",
     "catalogue",
     "command_line",
     "flags",
