@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -76,6 +76,16 @@ class Forced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Excluded:
+    """An algorithm that is not offered, and the law that says so for this question; empty where no law does."""
+
+    algorithm: str
+    reason: str
+    rule: str = ""
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
     """A verified way out: what changes against the user's words (None: the setting goes); `freed` are the pins among it."""
 
@@ -96,11 +106,15 @@ class NoAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """A recommendation: rows best first, or why there is none. `skipped` are candidates that do not fit, with the reason."""
+    """A recommendation: rows best first, or why there is none.
+
+    `excluded` are the algorithms that are not offered, `skipped` the drafts that none of the offered uses, each with the reason.
+    """
 
     rows: tuple[Row, ...]
     more: bool
     skipped: tuple[tuple[str, str], ...]
+    excluded: tuple[Excluded, ...] = ()
     alternatives: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     forced: Forced | None = None
     no_answer: NoAnswer | None = None
@@ -172,18 +186,7 @@ class Adviser:
                 if fit is not UNKNOWN and not fit:
                     unfit.setdefault((entry["draft"], draft), []).append(entry.get("wants", ""))
                     continue
-                tried.append(
-                    Candidate(
-                        id=entry["id"],
-                        algorithm=entry["algorithm"],
-                        draft=draft,
-                        own=entry["draft"] == "own",
-                        why=entry["why"],
-                        fit=fit,
-                        entry=entry,
-                        place=place,
-                    )
-                )
+                tried.append(self._candidate(entry, place, draft, fit))
         used = {candidate.draft for candidate in tried}
         skipped = [
             (draft or "the checkpoint itself", "; ".join(dict.fromkeys(reasons)))
@@ -206,6 +209,19 @@ class Adviser:
                 )
             )
         return tried, skipped
+
+    @staticmethod
+    def _candidate(entry: Mapping[str, Any], place: int, draft: str | None, fit: Value) -> Candidate:
+        return Candidate(
+            id=entry["id"],
+            algorithm=entry["algorithm"],
+            draft=draft,
+            own=entry["draft"] == "own",
+            why=entry["why"],
+            fit=fit,
+            entry=entry,
+            place=place,
+        )
 
     def _wanted_algorithm(self) -> str | None:
         role = self.roles["algorithm"]
@@ -325,11 +341,10 @@ class Adviser:
         known: list[Row] = []
         doubtful: list[Row] = []
         more = False
-        impossible: list[tuple[Candidate, Question]] = []
+        impossible: list[tuple[Candidate, Encoded]] = []
         asked: list[tuple[Candidate, Encoded]] = []
         for candidate in candidates:
-            question = self.question(candidate)
-            encoded = encode(question)
+            encoded = encode(self.question(candidate))
             found = 0
             for row in self._rows(candidate, encoded, top):
                 found += 1
@@ -338,14 +353,20 @@ class Adviser:
                 (doubtful if row.unknown or candidate.fit is UNKNOWN else known).append(row)
             asked.append((candidate, encoded))
             if not found:
-                impossible.append((candidate, question))
+                impossible.append((candidate, encoded))
             if top and len(known) > top:
                 more = True
                 break
         rows = [*known, *doubtful]
+        excluded = self._excluded(candidates, impossible, [encoded for _, encoded in asked])
         if not rows:
             return Advice(
-                rows=(), more=False, skipped=tuple(skipped), no_answer=self._why_not(impossible), tier=self.tier
+                rows=(),
+                more=False,
+                skipped=tuple(skipped),
+                excluded=excluded,
+                no_answer=self._why_not([(candidate, encoded.question) for candidate, encoded in impossible]),
+                tier=self.tier,
             )
         shown = self._told_apart(rows[:top] if top else rows)
         walks = self._judge_again(shown[:MOST_JUDGED])
@@ -353,6 +374,7 @@ class Adviser:
             rows=tuple(shown),
             more=more or len(rows) > len(shown),
             skipped=tuple(skipped),
+            excluded=excluded,
             alternatives=self._alternatives(shown[0], {candidate.id: encoded for candidate, encoded in asked}),
             forced=self._forced([pair for pair in asked if pair[0].id in {row.candidate.id for row in shown}][:1]),
             tier=self.tier,
@@ -372,6 +394,78 @@ class Adviser:
                 if item.step.rule.effect is Effect.DEGRADES and item.verdict is Verdict.BREAKS
             ),
         )
+
+    # --- what is not offered ------------------------------------------------------------------------------------------------
+
+    def _excluded(
+        self,
+        candidates: Sequence[Candidate],
+        impossible: Sequence[tuple[Candidate, Encoded]],
+        tried: Sequence[Encoded],
+    ) -> tuple[Excluded, ...]:
+        """Each algorithm without an answer, with the law that excludes it; none when the user named the algorithm."""
+        if self.pins.get(self.roles["algorithm"]) is not None:
+            return ()
+        failed = {candidate.id for candidate, _ in impossible}
+        offered = {candidate.algorithm for candidate in candidates if candidate.id not in failed}
+        found: dict[str, Excluded] = {}
+        others = [encode(replace(encoded.question, strict=True)) for encoded in tried[:1]]
+        shared = frozenset(step.rule.id for encoded in others for step in encoded.hopeless)
+        for candidate, encoded in impossible:
+            if candidate.algorithm not in offered:
+                found.setdefault(candidate.algorithm, self._hopeless(candidate, encoded))
+        for entry in self.search["candidates"]:
+            if entry["algorithm"] not in offered and entry["algorithm"] not in found:
+                found[entry["algorithm"]] = self._unfit(entry["algorithm"], shared)
+        order = dict.fromkeys(entry["algorithm"] for entry in self.search["candidates"])
+        return tuple(found[name] for name in order if name in found)
+
+    def _hopeless(self, candidate: Candidate, encoded: Encoded) -> Excluded:
+        """A candidate that fits and has no valid shape: the law that what is given breaks by itself, else the least clash."""
+        rules = [step.rule.id for step in encoded.hopeless[:1]]
+        rules = rules or list(minimal_clash(encoded.question, (), self._domain_of).rules)
+        laws = [self.session.edition.rules[name] for name in rules if name in self.session.edition.rules]
+        return Excluded(
+            algorithm=candidate.algorithm,
+            rule=", ".join(law.id for law in laws),
+            reason=" ".join(law.statement for law in laws) or "no setting of it is valid here",
+            sources=tuple(source for law in laws for source in law.sources),
+        )
+
+    def _unfit(self, algorithm: str, shared: Container[str]) -> Excluded:
+        """An algorithm that fits no draft there is: the law that every launch with both breaks, else what it wants.
+
+        Laws of `shared` degrade every algorithm here, so they tell none apart.
+        """
+        draft = self.pins.get(self.roles["draft"])
+        entries = [
+            (place, entry)
+            for place, entry in enumerate(self.search["candidates"])
+            if entry["algorithm"] == algorithm and (draft is None or entry["draft"] != "own")
+        ]
+        for place, entry in entries:
+            candidate = self._candidate(entry, place, draft, False)
+            for strict in (False, True):
+                encoded = encode(replace(self.question(candidate), strict=strict))
+                laws = [step.rule for step in encoded.hopeless if step.rule.id not in shared]
+                if laws:
+                    law = laws[0]
+                    return Excluded(
+                        algorithm=algorithm,
+                        rule=law.id,
+                        reason=self._said_of(law.id, encoded) or law.statement,
+                        sources=law.sources,
+                    )
+        alone = draft is None and all(entry["draft"] == "given" for _, entry in entries)
+        wants = [self.search["alone"]] if alone else [str(entry.get("wants", "")) for _, entry in entries]
+        return Excluded(algorithm=algorithm, reason="; ".join(wants))
+
+    def _said_of(self, rule: str, encoded: Encoded) -> str:
+        """A law's message for what is given; the searched settings stand at the first value of their domain."""
+        question = encoded.question
+        first = {variable.name: variable.domain[0] for variable in question.variables}
+        result = walk(self.plan, {**first, **question.given}, question.facts, keep=True)
+        return next((item.message for item in result.struck if item.step.rule.id == rule), "")
 
     def _rows(self, candidate: Candidate, encoded: Encoded, top: int) -> Iterator[Row]:
         """Rows of one candidate, best first; with `top`, reading stops once enough without doubts and costs were seen."""

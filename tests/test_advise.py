@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from recommender.api import check, recommend
 from recommender.resolve import walk
 from recommender.terms import Effect, Verdict
 from tests.conftest import adviser, draw_question
@@ -141,3 +142,49 @@ def test_reasons_name_the_bound_that_stopped_the_deeper_row() -> None:
     assert rows[0].asked["speculative_num_steps"] == 3
     assert "17 to 32" in rows[0].reason
     assert "fewer than the deepest" in rows[1].reason
+
+
+# --- what is not offered ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "draft", "laws"),
+    [
+        (
+            "llama-3.1-8b",
+            "lmsys/sglang-EAGLE-LLaMA3-Instruct-8B",
+            {
+                "EAGLE3": "eagle3-needs-an-eagle3-draft",
+                "DFLASH": "dflash-needs-a-dflash-draft",
+                "FROZEN_KV_MTP": "frozen-kv-drafts-with-an-assistant",
+                "STANDALONE": "standalone-drafts-with-a-language-model",
+            },
+        ),
+        ("qwen3-32b", "qwen3-8b", {"EAGLE": "plain-model-is-no-eagle-draft", "EAGLE3": "eagle3-needs-an-eagle3-draft"}),
+        ("gemma-4-26b-a4b", "google/gemma-4-26B-A4B-it-assistant", {"EAGLE3": "gemma4-assistant-is-no-eagle3-draft"}),
+        ("deepseek-v3", None, {"DFLASH": "dflash-needs-a-draft", "DSPARK": "dspark-needs-a-draft"}),
+    ],
+)
+def test_an_algorithm_that_is_not_offered_names_the_law(model: str, draft: str | None, laws: dict[str, str]) -> None:
+    advice = recommend(gpu="b200", gpus=8, model=model, draft=draft, top=1)
+    found = {item.algorithm: item.rule for item in advice.excluded}
+    assert {name: found.get(name) for name in laws} == laws
+    assert not set(found) & {row.candidate.algorithm for row in advice.rows}
+    assert all(item.reason for item in advice.excluded)
+
+
+def test_every_law_that_excludes_strikes_a_launch_with_that_algorithm() -> None:
+    draft = "lmsys/sglang-EAGLE-LLaMA3-Instruct-8B"
+    advice = recommend(gpu="b200", model="llama-3.1-8b", draft=draft, top=1)
+    named = [item for item in advice.excluded if item.rule]
+    assert named
+    shape = "--speculative-num-steps 1 --speculative-eagle-topk 1 --speculative-num-draft-tokens 2".split()
+    for item in named:
+        words = ["--model-path", "llama-3.1-8b", "--speculative-draft-model-path", draft, *shape]
+        result = check([*words, "--speculative-algorithm", item.algorithm], gpu="b200")
+        assert item.rule in {finding.rule for finding in result.findings}
+
+
+def test_an_algorithm_that_the_user_named_is_not_compared_with_others() -> None:
+    advice = recommend(gpu="b200", model="qwen3-8b", pins={"speculative_algorithm": "NGRAM"}, top=1)
+    assert advice.excluded == ()

@@ -45,6 +45,20 @@ CONVERSATIONS = {
         "check --gpu h100 --env SGLANG_USE_AITR=1 --env SGLANG_ENABLE_PP_SPEC=on -- --model-path llama-3.1-8b",
     ),
     "recommend-assumed-image": (0, "recommend --gpu 8xmi300x --model deepseek-ai/DeepSeek-V3 --top 2"),
+    "recommend-excluded": (
+        0,
+        "recommend --gpu b200 --top 1 --model meta-llama/Llama-3.1-8B-Instruct --draft lmsys/sglang-EAGLE-LLaMA3-Instruct-8B",
+    ),
+    "check-eagle3-with-eagle-head": (
+        1,
+        "check --gpu h100 -- --model-path llama-3.1-8b --speculative-algorithm EAGLE3 "
+        "--speculative-draft-model-path lmsys/sglang-EAGLE-LLaMA3-Instruct-8B",
+    ),
+    "check-draft-of-another-vocabulary": (
+        0,
+        "check --gpu h100 -- --model-path llama-3.1-8b --speculative-algorithm EAGLE3 "
+        "--speculative-draft-model-path Tengyunw/qwen3_8b_eagle3",
+    ),
     "recommend-deepseek": (0, "recommend --gpu b200 --gpus 8 --model deepseek-ai/DeepSeek-V3 --concurrency 32"),
     "recommend-chain-only": (
         0,

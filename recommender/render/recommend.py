@@ -56,16 +56,22 @@ def print_table(advice: Advice, adviser: Adviser, best: str) -> None:
         for name, values in advice.alternatives.items():
             words = ", ".join("left to the engine" if value is None else show(value) for value in values)
             out.print(indented(f"{name}: {words}"))
-    if advice.skipped:
-        out.print("\nNot offered", style="bold")
-        for name, why in advice.skipped:
-            out.print(indented(f"{name}: {why}"))
+    _print_excluded(out, advice)
     sources = [advice.tier.source] if advice.tier else []
     sources += [source_text(source) for source in advice.forced.sources] if advice.forced else []
     if sources:
         out.print("\nSources", style="bold")
         for source in dict.fromkeys(sources):
             out.print(indented(source))
+
+
+def _print_excluded(out: Console, advice: Advice) -> None:
+    """A line for each algorithm that is not offered: the reason, and the law behind it."""
+    if advice.excluded:
+        out.print("\nNot offered", style="bold")
+        for item in advice.excluded:
+            law = f" ({item.rule})" if item.rule else ""
+            out.print(indented(f"{item.algorithm}: {item.reason}{law}"))
 
 
 def _print_rows(out: Console, advice: Advice, adviser: Adviser) -> None:
@@ -155,8 +161,10 @@ def print_no_answer(advice: Advice, adviser: Adviser, to_stderr: bool = False) -
                 sources[f"{name}: {source_text(source)}"] = None
         for name in clash.pins:
             out.print(indented(f"you asked {name} = {show(adviser.pins[name])}"))
-    for name, reason in advice.skipped:
-        out.print(indented(f"{name}: {reason}"))
+    if not advice.excluded:
+        for name, reason in advice.skipped:
+            out.print(indented(f"{name}: {reason}"))
+    _print_excluded(out, advice)
     if sources:
         out.print("\nSources", style="bold")
         for line in sources:
@@ -221,6 +229,15 @@ def advice_json(advice: Advice, adviser: Adviser, flags: Sequence[Sequence[str]]
             for name, known in advice.rewrites.items()
         },
         "warnings": [{"rule": rule, "message": message} for rule, message in advice.warnings],
+        "not_offered": [
+            {
+                "algorithm": item.algorithm,
+                "reason": item.reason,
+                "rules": item.rule.split(", ") if item.rule else [],
+                "sources": [source_text(source) for source in item.sources],
+            }
+            for item in advice.excluded
+        ],
         "skipped": [{"draft": name, "reason": reason} for name, reason in advice.skipped],
         "no_answer": _no_answer_json(advice, adviser),
     }
