@@ -11,6 +11,7 @@ from recommender import profiles
 from recommender.errors import UsageError
 from recommender.judge import apply_changes, cures_of_rule, findings_of, rejections, search_cures
 from recommender.laws import FactTable
+from recommender.mending import Mend, joined, mends
 from recommender.profiles import Gpu
 from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
@@ -103,10 +104,17 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
     findings, hidden = findings_of(result, facts)
     if cures:
         findings = tuple(_with_cures(session, result, facts, finding) for finding in findings)
-    findings = tuple(parse_finding(session, refusal) for refusal in launch.refusals) + findings
-    findings += tuple(variable_finding(session, item) for item in launch.misread)
+    refused = tuple(parse_finding(session, refusal) for refusal in launch.refusals)
+    whole: tuple[Cure, ...] = ()
+    if cures and refused:
+        mended = [mends(session.edition.command_line, refusal) for refusal in launch.refusals]
+        refused = tuple(_mended(session, launch, gpu, *each) for each in zip(refused, mended, strict=True))
+        whole = _whole_mends(session, launch, gpu, mended)
+    elif cures:
+        whole = _whole_cures(session, launch.asked, facts, findings)
+    misread = tuple(variable_finding(session, item) for item in launch.misread)
+    findings = (*refused, *findings, *misread)
     doubts = _doubts(session, launch, gpu)
-    whole = _whole_cures(session, launch.asked, facts, findings) if cures else ()
     return CheckResult(
         verdict=answer_of(findings),
         findings=findings,
@@ -233,6 +241,47 @@ def _whole_cures(
                 made = replace(cure, changes=changes, clean=True, from_rule=False)
                 found.setdefault(_said(made), replace(made, flags=flags_of(session, made)))
     return tuple(found.values())
+
+
+def _mended(session: Session, launch: Launch, gpu: Gpu | None, finding: Finding, found: Sequence[Mend]) -> Finding:
+    """A refusal of the parser with what to write instead; a mend is clean where nothing else is in the way."""
+    alone = len(launch.refusals) == 1
+    cures = (_mend_cure(session, mend, mend.changes, alone and not _left(session, launch, gpu, mend)) for mend in found)
+    return replace(finding, cures=tuple(cures))
+
+
+def _left(session: Session, launch: Launch, gpu: Gpu | None, mend: Mend) -> bool:
+    """Whether something refuses the launch still, once it is mended."""
+    asked = apply_changes(launch.asked, mend.changes)
+    return bool(rejections(walk(session.plan, asked, session.facts_of(gpu, asked, session.roles))))
+
+
+def _mend_cure(session: Session, mend: Mend, changes: Mapping[str, Value], clean: bool) -> Cure:
+    rest = {name: value for name, value in changes.items() if mend.changes.get(name) != value}
+    left_out = (f"(without {' '.join(mend.left_out)})",) if mend.left_out else ()
+    words = (*mend.words, *flags_of(session, Cure(changes=rest)), *left_out)
+    return Cure(changes=changes, flags=words, clean=clean)
+
+
+def _whole_mends(
+    session: Session, launch: Launch, gpu: Gpu | None, mended: Sequence[Sequence[Mend]]
+) -> tuple[Cure, ...]:
+    """What to write instead of all that the parser refuses, with the cures of what the rest of the engine refuses then."""
+    if not all(mended):
+        return ()
+    several = [
+        [each[place] for each in mended] for place in (0, -1)
+    ]  # the likeliest of each, else all of them left out
+    choices = [[mend] for mend in mended[0]] if len(mended) == 1 else several
+    found = []
+    for chosen in choices:
+        mend = joined(chosen)
+        asked = apply_changes(launch.asked, mend.changes)
+        facts = session.facts_of(gpu, asked, session.roles)
+        changes = _changes_to_clean(session, asked, {}, facts)
+        if changes is not None and mend.changes.keys().isdisjoint(changes):
+            found.append(_mend_cure(session, mend, {**mend.changes, **changes}, clean=True))
+    return tuple(found)
 
 
 def _said(cure: Cure) -> frozenset[tuple[str, str]]:

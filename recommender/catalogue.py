@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -56,7 +56,9 @@ class Catalogue:
                     bounds[span] = in_range(wanted, *span)
                 if bounds[span]:
                     entries.append(entry)
-            line = self._lines[release] = CommandLine(release, entries, partial(self._history, wanted))
+            line = self._lines[release] = CommandLine(
+                release, entries, partial(self._history, wanted), partial(self._stand_in, wanted)
+            )
         return line
 
     def _history(self, release: Release, flag: str) -> str:
@@ -72,11 +74,12 @@ class Catalogue:
             told = f"{flag} comes with {coming[0]}"
         else:
             return ""
-        other = self._stand_in(release, flag, held)
+        other = self._stand_in(release, flag)
         return f"{told}; {other} does its work here" if other else told
 
-    def _stand_in(self, release: Release, flag: str, held: Sequence[Mapping[str, Any]]) -> str:
+    def _stand_in(self, release: Release, flag: str) -> str:
         """The flag of a release that sets what another release's flag does; empty when the table knows of none."""
+        held = [entry for entry in self.entries if flag in entry["names"]]
         here = [entry for entry in self.entries if in_range(release, entry.get("since"), entry.get("until"))]
         names = {name for entry in here for name in entry["names"]}
         back = [old for old, new in self.renamed.items() if new.partition("=")[0] == flag]

@@ -121,10 +121,15 @@ class CommandLine:
     """The flags of one engine release."""
 
     def __init__(
-        self, release: str, entries: Sequence[Mapping[str, Any]], history: Callable[[str], str] = lambda flag: ""
+        self,
+        release: str,
+        entries: Sequence[Mapping[str, Any]],
+        history: Callable[[str], str] = lambda flag: "",
+        stand_in: Callable[[str], str] = lambda flag: "",
     ) -> None:
         self.release = release
         self.history = history  # a sentence on a flag that only other releases take; empty when none does
+        self.stand_in = stand_in  # the flag that does here what another release's flag does; empty when none does
         self._entries = entries
         self._flags: dict[int, Flag] = {}
         self._index: dict[str, int] = {name: i for i, entry in enumerate(entries) for name in entry["names"]}

@@ -65,7 +65,8 @@ def _print_launch(out: Console, found: Differences, launch: LaunchShift) -> None
     out.print(f"This launch: SGLang {_verdict(launch.old)}; {_verdict(launch.new)}.", style="bold")
     cure = launch.new.cure
     if launch.comes and cure is not None and cure.flags:
-        out.print(f"Cure on {found.new}: {' '.join(cure.flags)}", style="bold green", soft_wrap=True)
+        out.print(f"Cure on {found.new}:", style="bold green")
+        out.print(indented(" ".join(cure.flags)), style="green")
     for title, findings in ((f"Only {found.new} says", launch.comes), (f"Only {found.old} says", launch.goes)):
         if findings:
             out.print(f"\n{title}", style="bold")

@@ -198,8 +198,8 @@ def judge(release: str) -> int:
             if reply.ok is False and without_cure(session, reply):
                 bare.append(reply)
     report(tally, 2)
-    for reply in bare:
-        print(f"no cure: {reply.device}: {' '.join(reply.argv)}: {reply.message[:100]}")
+    for message, count in Counter(reply.message[:90] for reply in bare).most_common():
+        print(f"{count:5d}  refused without a cure: {message}")
     known = [each for each in published() if each.complete and release in each.releases]
     unmapped = Counter(each.unmapped for each in known if each.unmapped)
     print(
