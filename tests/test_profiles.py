@@ -546,3 +546,36 @@ def test_any_config_gives_facts_or_one_clear_line(config: dict[str, Any], data: 
     except RecommenderError as error:
         message = str(error)
     assert "\n" not in message
+
+
+# The drafts that published launch commands and measurements name most; `--speculative-draft-model-path` must resolve them.
+NAMED_DRAFTS = {
+    "Tengyunw/qwen3_8b_eagle3": "eagle3",
+    "mistralai/Mistral-Small-4-119B-2603-eagle": "eagle",
+    "lightseekorg/kimi-k2.5-eagle3": "eagle3",
+    "lmsys/sglang-EAGLE-llama2-chat-7B": "eagle",
+    "moonshotai/Kimi-K3-DSpark": "dspark",
+    "lmsys/sglang-EAGLE3-Llama-4-Scout-17B-16E-Instruct-v1": "eagle3",
+    "AQ-MedAI/Ling-Flash-2.0-eagle3": "eagle3",
+    "lmsys/SGLang-EAGLE3-Qwen3-Coder-30B-A3B-Instruct-SpecForge": "eagle3",
+    "z-lab/Qwen3-4B-DFlash-b16": "dflash",
+    "google/gemma-4-31B-it-assistant": "assistant",
+    "google/gemma-4-12B-it-assistant": "assistant",
+}
+
+
+@pytest.mark.parametrize("name", NAMED_DRAFTS)
+def test_a_published_draft_is_known_by_its_kind(name: str) -> None:
+    model = profiles.find_model(name)
+    assert model.facts["model.draft_kind"] == NAMED_DRAFTS[name]
+    assert model.algorithm
+
+
+def test_a_draft_says_how_wide_its_target_is() -> None:
+    for name in profiles.model_ids("drafts"):
+        model = profiles.find_model(name)
+        for target in model.targets:
+            wide = profiles.find_model(target).facts["model.hidden_size"]
+            kind = model.facts["model.draft_kind"]
+            fact = "model.backbone_hidden_size" if kind == "assistant" else "model.hidden_size"
+            assert model.facts[fact] in (wide, UNKNOWN), (name, target)
