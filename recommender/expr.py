@@ -287,6 +287,14 @@ class _Compiler:
 
     def _unaryop(self, node: ast.UnaryOp, depth: int) -> Evaluate:
         part = self.compile(node.operand, depth)
+        setting = self._asked_unset(node.operand) if isinstance(node.op, ast.Not) else None
+        if setting is not None:
+
+            def is_set(scope: Any) -> Value:
+                a = scope.values[setting]
+                return UNKNOWN if a is UNKNOWN else a is not None
+
+            return is_set
         if isinstance(node.op, ast.Not):
 
             def negation(scope: Any) -> Value:
@@ -389,6 +397,20 @@ class _Compiler:
 
             return membership
         compare = _ORDERINGS[kind]
+        if isinstance(comparator, ast.Constant):
+            bound = comparator.value
+
+            def ordering_to_literal(scope: Any) -> Value:
+                a = left(scope)
+                if a is UNKNOWN:
+                    return UNKNOWN
+                try:
+                    return compare(a, bound)
+                except TypeError:
+                    _no_value(a)
+                    return False
+
+            return ordering_to_literal
 
         def ordering(scope: Any) -> Value:
             a, b = left(scope), right(scope)
@@ -401,6 +423,11 @@ class _Compiler:
                 return False
 
         return ordering
+
+    def _asked_unset(self, node: ast.expr) -> str | None:
+        """The setting of which a node asks whether it is unset, when it does."""
+        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "unset"
+        return self._setting(node.args[0]) if isinstance(node, ast.Call) and called and len(node.args) == 1 else None
 
     def _setting(self, node: ast.expr) -> str | None:
         """The setting that a node is, when it is one."""
@@ -441,7 +468,7 @@ class _Compiler:
             near = get_close_matches(name, function_names(), n=1)
             raise self.fail(f"unknown function {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""), node)
         parts = tuple(self.compile(argument, depth) for argument in node.args)
-        setting = self._setting(node.args[0]) if name == "unset" and len(node.args) == 1 else None
+        setting = self._asked_unset(node)
         if setting is not None:
 
             def is_unset(scope: Any) -> Value:

@@ -110,7 +110,7 @@ def _source(item: Any) -> Source:
 class Scope:
     """What expressions read: `values` of settings as they stand, `facts` of this question, the settings that were `asked`."""
 
-    __slots__ = ("asked", "facts", "memo", "readers", "values")
+    __slots__ = ("asked", "defaults", "facts", "memo", "readers", "values")
 
     def __init__(
         self,
@@ -119,11 +119,13 @@ class Scope:
         facts: FactTable,
         asked: Mapping[str, Value],
         readers: Mapping[str, Sequence[str]] | None = None,
+        defaults: Mapping[str, Value] | None = None,
     ) -> None:
         self.values = values
         self.facts = facts
         self.asked = asked
         self.readers = readers
+        self.defaults = defaults
         # What definitions gave while nothing that they read has changed; whoever changes a value must say so.
         self.memo: dict[str, Value] = {}
 
@@ -178,6 +180,43 @@ def rule_out(signs: Signs, values: Mapping[str, Value]) -> bool:
         if value is not UNKNOWN and value not in wanted:
             return True
     return False
+
+
+# Writes that are worth a look whether all that they read stands at its default.
+MANY_WRITES = 4
+
+
+class _AtDefaults:
+    """What a step writes while all that its writes read stands at its default: the same wherever the facts are the same."""
+
+    def __init__(self, writes: Sequence[tuple[str, Expression]]) -> None:
+        self._writes = writes
+        self._settings = sorted(frozenset[str]().union(*(each.settings for _, each in writes)))
+        self._asks = frozenset[str]().union(*(each.asks for _, each in writes))
+        self._facts = sorted(frozenset[str]().union(*(each.facts for _, each in writes)))
+        self._known: dict[tuple[Value, ...], Sequence[tuple[str, Value]]] = {}
+
+    def hold(self, scope: Scope) -> bool:
+        """Whether every value that the writes read is its default."""
+        values, defaults = scope.values, scope.defaults
+        if defaults is None:
+            return False
+        for name in self._settings:
+            if values[name] is not defaults[name]:
+                return False
+        return self._asks.isdisjoint(scope.asked)
+
+    def written(self, scope: Scope) -> Sequence[tuple[str, Value]]:
+        """What is written at defaults."""
+        facts = scope.facts
+        key = tuple([facts[name] for name in self._facts])
+        try:
+            found = self._known.get(key)
+        except TypeError:  # a fact that is an object
+            return [(name, expression.evaluate(scope)) for name, expression in self._writes]
+        if found is None:
+            found = self._known[key] = [(name, expression.evaluate(scope)) for name, expression in self._writes]
+        return found
 
 
 class Step:
@@ -249,6 +288,17 @@ class Step:
         )
 
     @cached_property
+    def _at_defaults(self) -> _AtDefaults | None:
+        return _AtDefaults(self.writes) if len(self.writes) >= MANY_WRITES else None
+
+    def written(self, scope: Scope) -> Sequence[tuple[str, Value]]:
+        """What the rule writes now, by setting."""
+        known = self._at_defaults
+        if known is not None and known.hold(scope):
+            return known.written(scope)
+        return [(name, expression.evaluate(scope)) for name, expression in self.writes]
+
+    @cached_property
     def message(self) -> Template:
         """The rule's sentence, to be filled with the values of the moment."""
         text = self.rule.message or self.rule.statement
@@ -314,6 +364,11 @@ class Plan:
     @cached_property
     def rests(self) -> list[Evaluate | None]:
         """The compiled open conjuncts of the steps that were walked already, at their positions."""
+        return [None] * len(self.steps)
+
+    @cached_property
+    def made(self) -> list[Any]:
+        """The steps that were walked already, at their positions."""
         return [None] * len(self.steps)
 
     @cached_property

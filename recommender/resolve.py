@@ -101,8 +101,7 @@ def _write(step: Step, scope: Scope, wrote: dict[str, str], applies: Value) -> b
     if applies is not UNKNOWN and not applies:
         return False
     values = scope.values
-    new = [(name, expression.evaluate(scope)) for name, expression in step.writes]
-    for name, value in new:
+    for name, value in step.written(scope):
         if applies is not UNKNOWN:
             scope.put(name, value)
         elif value is UNKNOWN or values[name] is UNKNOWN or values[name] != value:
@@ -139,7 +138,7 @@ def scope_of(plan: Plan, asked: Mapping[str, Value], facts: FactTable) -> Scope:
     """The scope at the start: defaults, and over them what the user asked for."""
     values = dict(plan.defaults)
     values.update(asked)
-    return Scope(values=values, facts=facts, asked=asked, readers=plan.readers)
+    return Scope(values=values, facts=facts, asked=asked, readers=plan.readers, defaults=plan.defaults)
 
 
 def walk(
@@ -161,7 +160,7 @@ def walk(
     tainted: dict[str, str] = dict(suspects or {})
     unreached: dict[str, str] = dict(tainted)
     enabled = enabled_steps(plan, asked)
-    steps, rests, gated, decided = plan.steps, plan.rests, plan.gated, facts.decided
+    steps, made, rests, gated, decided = plan.steps, plan.made, plan.rests, plan.gated, facts.decided
     if len(decided) < len(steps):
         decided.extend(bytes(len(steps) - len(decided)))
     enabled = bytearray(_both(enabled, decided.translate(_NOT_SILENT)))
@@ -181,11 +180,11 @@ def walk(
             applies = rest(scope)
             if applies is not UNKNOWN and not applies:
                 continue
-            step = steps[here]
+            step = made[here]
         else:
             if decided[here] == SILENT:
                 continue
-            step = steps[here]
+            step = made[here] = steps[here]
             applies = applies_to(step, scope)
             if step.is_compiled:
                 rests[here] = step.condition.rest or _always
