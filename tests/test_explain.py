@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import threading
@@ -26,6 +27,9 @@ from recommender.render.explain import in_words, message_in_words, remedy_words
 from recommender.reports import Change, Explanation, Remedy
 from recommender.rulebook import load_rulebook
 from recommender.terms import UNKNOWN
+from tests.oracle.agree import matches
+from tests.oracle.examples import all_examples
+from tests.oracle.records import Answered, read, recorded_file
 
 RECORDED = Path(__file__).parent / "data" / "engine-messages-0.5.23.jsonl"
 RELEASE = "0.5.23"
@@ -151,6 +155,88 @@ def test_several_laws_are_told_most_specific_first() -> None:
     matches = trace(traceback(records[0]) + "\n" + traceback(records[-1])).matches
     assert {law_of(records[0]).id, law_of(records[-1]).id} <= {match.rule.id for match in matches}
     assert [match.rank for match in matches] == sorted(match.rank for match in matches)
+
+
+# --- every law that the source raises, in every covered release -------------------------------------------------------
+
+STATEMENTS = Path(__file__).parent / "data" / "engine-statements.jsonl.xz"
+UNSTATED = Path(__file__).parent / "data" / "rules-without-statements.txt"
+
+
+@cache
+def answered_examples() -> tuple[Answered, ...]:
+    return tuple(read(recorded_file(RELEASE, "examples"))[1])
+
+
+@cache
+def statements() -> tuple[dict[str, Any], ...]:
+    return tuple(json.loads(line) for line in lzma.decompress(STATEMENTS.read_bytes()).decode().splitlines())
+
+
+def stated_in(release: str) -> list[dict[str, Any]]:
+    """The statements of the laws that hold in a release, as records of a refusal."""
+    laws = load_rulebook().rules_of(release)
+    return [
+        {**entry, "frames": [f"srt/{entry['file']}:{entry['line']}:{entry['function']}"]}
+        for entry in statements()
+        if release in entry["releases"] and entry["rule"] in laws
+    ]
+
+
+def leads_elsewhere(release: str, text: str, rule: str) -> str:
+    """Where a text of a release leads instead of to a rule; empty when the rule is among the likeliest."""
+    laws = load_rulebook().rules_of(release)
+    traced = matching.trace(text, laws.values())
+    listed = "\n- " in text or "\n  - " in text  # the engine tells all its complaints at once, in its own order
+    best = [match.rule.id for match in traced.matches if listed or match.rank[:3] == traced.matches[0].rank[:3]]
+    return "" if rule in best else f"{rule}: {best or traced.faint or 'nothing'}"
+
+
+COVERED = tuple(release.version for release in load_rulebook().releases)
+RELEASES = sorted({release for entry in statements() for release in entry["releases"]} & set(COVERED))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_the_source_raises_leads_to_its_law(release: str) -> None:
+    lost = [leads_elsewhere(release, traceback(entry), entry["rule"]) for entry in stated_in(release)]
+    assert not list(filter(None, lost)), "two laws share these words: make their patterns tell them apart"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_the_source_raises_leads_to_its_law_without_a_traceback(release: str) -> None:
+    laws = load_rulebook().rules_of(release)
+    bare = [entry for entry in stated_in(release) if not laws[entry["rule"]].engine_error_at]
+    lost = [leads_elsewhere(release, f"{entry['type']}: {entry['message']}", entry["rule"]) for entry in bare]
+    assert len(bare) > 100
+    assert not list(filter(None, lost))
+
+
+def test_what_an_engine_said_to_an_example_leads_to_its_law() -> None:
+    answers = {(each.device, each.argv, tuple(sorted(each.env.items()))): each for each in answered_examples()}
+    lost, asked = [], 0
+    for example in all_examples(load_rulebook()):
+        key = (example.engine_device, example.argv, tuple(sorted(example.env.items())))
+        answer = answers.get(key)
+        if example.release != RELEASE or example.kind != "breaks" or answer is None or answer.ok is not False:
+            continue
+        if not example.rule.engine_error or not matches(example.rule, answer):
+            continue
+        asked += 1
+        record = {"type": answer.type, "message": answer.message, "frames": list(answer.chain)}
+        lost.append(leads_elsewhere(RELEASE, traceback(record), example.rule.id))
+    assert asked > 500
+    assert not list(filter(None, lost))
+
+
+def test_every_law_with_a_message_of_its_own_was_found_in_the_source() -> None:
+    """The exceptions say nothing of their own, or speak with the words of a library; the list may only shrink."""
+    stated = {entry["rule"] for entry in statements()}
+    assert COVERED[-1] in RELEASES, "python -m tests.oracle.statements RELEASES"
+    unstated = {rule.id for release in RELEASES for rule in load_rulebook().rules_of(release).values()} - stated
+    unstated = {name for name in unstated if any(rule.engine_error for rule in load_rulebook().rules[name])}
+    listed = {line for line in UNSTATED.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"}
+    assert unstated <= listed, "python -m tests.oracle.statements RELEASES finds the words of new laws"
+    assert listed <= unstated, "found now: take it off the list"
 
 
 # --- what patterns cannot do without ----------------------------------------------------------------------------------
