@@ -75,15 +75,24 @@ class Pool:
         return method
 
 
+def publish(server: Any) -> None:
+    """What a worker does first; 0.5.19 does not place it yet."""
+    from sglang.srt import runtime_context as context
+
+    ranks = getattr(context, "SpawnRanks", None)
+    placed = {"ranks": ranks(gpu_id=0, world_rank=0)} if ranks else {}
+    context.publish(server, role="scheduler", **placed)
+
+
 def runner(args: Args, *, draft: bool = False) -> Any:
     """What a constructor reads of a model runner."""
     from sglang.srt.arg_groups.overrides import model_config_of
     from sglang.srt.configs.model_config import AttentionArch, ModelConfig
-    from sglang.srt.runtime_context import SpawnRanks, attention_backends, get_schedule, get_spec, publish
+    from sglang.srt.runtime_context import attention_backends, get_schedule, get_spec
     from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
 
     server = args.server_args
-    publish(server, role="scheduler", ranks=SpawnRanks(gpu_id=0, world_rank=0))
+    publish(server)
     config = model_config_of(server)
     if draft:
         path = args.speculative_draft_model_path or args.model_path
@@ -135,7 +144,7 @@ def on_cpu() -> Iterator[None]:
     with (
         mock.patch(f"{setup}.init_cublas"),
         mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._multi_ctas_kv_counter_bytes", return_value=8),
-        mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._jit_fixup_module"),
+        mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._jit_fixup_module", create=True),
         mock.patch("torch.cuda.Stream"),
         mock.patch("torch.zeros", zeros),
         mock.patch("triton.next_power_of_2", lambda n: 1 << max(n - 1, 0).bit_length()),

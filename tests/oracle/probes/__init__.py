@@ -16,6 +16,7 @@ from tests.oracle.client import ENGINE, OracleError, run
 from tests.oracle.records import DATA, RecordError
 
 from .backends import BACKENDS
+from .drafts import DRAFTS
 from .probe import Probe
 
 KDA = (
@@ -71,7 +72,13 @@ PROBES = (
         passes_on="h100",
     ),
     *BACKENDS,
+    *DRAFTS,
 )
+
+
+def shown_in(release: str, probes: Iterable[Probe] = PROBES) -> tuple[Probe, ...]:
+    """The probes of laws that a release has."""
+    return tuple(probe for probe in probes if release in probe.releases)
 
 
 def recorded_file(release: str) -> Path:
@@ -80,13 +87,13 @@ def recorded_file(release: str) -> Path:
 
 
 def ask(release: str, probes: Iterable[Probe] = PROBES) -> dict[str, dict[str, Any]]:
-    """What the engine's checks say, by "NAME/trips" and "NAME/passes".
+    """What the engine's checks say in a release, by "NAME/trips" and "NAME/passes".
 
     Raises:
         OracleError: the engine could not be asked, or left a probe without an answer.
     """
     by_device: dict[str, list[str]] = {}
-    for probe in probes:
+    for probe in shown_in(release, probes):
         for _, device, case in probe.cases():
             by_device.setdefault(device, []).append(json.dumps(case))
     found: dict[str, dict[str, Any]] = {}

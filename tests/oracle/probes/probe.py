@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One law shown. `passes_on` is the neighbour's device when that is what differs."""
+    """One law shown. `passes_on` is the neighbour's device when that is what differs; `releases` are those that have it."""
 
     name: str
     rule: str
@@ -17,6 +17,7 @@ class Probe:
     trips: str
     passes: str
     passes_on: str = ""
+    releases: tuple[str, ...] = ("0.5.23",)
 
     def cases(self) -> list[tuple[str, str, dict[str, Any]]]:
         """(which, device, case) of the launch that trips and of its neighbour."""

@@ -16,25 +16,27 @@ from tests.oracle.client import is_set_up
 from tests.oracle.folders import write_example_checkpoints
 from tests.oracle.records import Answered, RecordError
 
-from . import PROBES, ask, recorded
+from . import PROBES, ask, recorded, shown_in
 from .probe import Probe
 
-RELEASE = "0.5.23"
-each_probe = pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
+RELEASES = sorted({release for probe in PROBES for release in probe.releases})
+SHOWN = [(release, probe) for release in RELEASES for probe in shown_in(release)]
+each_release = pytest.mark.parametrize("release", RELEASES)
+each_probe = pytest.mark.parametrize(("release", "probe"), SHOWN, ids=[f"{probe.name}-{at}" for at, probe in SHOWN])
 
 
 @cache
-def outcomes() -> dict[str, dict[str, Any]]:
+def outcomes(release: str) -> dict[str, dict[str, Any]]:
     """The recorded outcomes."""
     try:
-        return recorded(RELEASE)
+        return recorded(release)
     except RecordError as error:
         pytest.fail(str(error), pytrace=False)
 
 
-def agrees(probe: Probe, said: dict[str, dict[str, Any]]) -> None:
+def agrees(release: str, probe: Probe, said: dict[str, dict[str, Any]]) -> None:
     """The engine's check stops the one launch with the rule's own message, and lets its neighbour pass."""
-    rule = load_rulebook().edition(RELEASE).rules[probe.rule]
+    rule = load_rulebook().edition(release).rules[probe.rule]
     stopped = said[f"{probe.name}/trips"]
     assert stopped["ok"] is False, stopped
     launch = Answered(
@@ -50,10 +52,10 @@ def agrees(probe: Probe, said: dict[str, dict[str, Any]]) -> None:
 
 
 @each_probe
-def test_the_recorded_engine_shows_the_law(probe: Probe) -> None:
-    if not {case["id"] for _, _, case in probe.cases()} <= set(outcomes()):
+def test_the_recorded_engine_shows_the_law(release: str, probe: Probe) -> None:
+    if not {case["id"] for _, _, case in probe.cases()} <= set(outcomes(release)):
         pytest.skip("the engine was not asked yet: python -m tests.oracle.probes records what it says")
-    agrees(probe, outcomes())
+    agrees(release, probe, outcomes(release))
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +65,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @each_probe
-def test_our_check_says_the_same(probe: Probe, root: Path) -> None:
+def test_our_check_says_the_same(release: str, probe: Probe, root: Path) -> None:
     for which, device, case in probe.cases():
-        result = check(case["argv"], gpu=device, sglang=RELEASE, image="none", cures=False, root=root)
+        result = check(case["argv"], gpu=device, sglang=release, image="none", cures=False, root=root)
         found = {item.rule: item for item in result.findings}
         assert result.verdict is Answer.ACCEPTS, "the engine resolves it"
         if which == "passes":
@@ -75,14 +77,16 @@ def test_our_check_says_the_same(probe: Probe, root: Path) -> None:
             assert found[probe.rule].bites in (Bites.LOAD, Bites.REQUEST)
 
 
-def test_nothing_recorded_is_left_over() -> None:
-    assert set(outcomes()) <= {case["id"] for probe in PROBES for _, _, case in probe.cases()}
+@each_release
+def test_nothing_recorded_is_left_over(release: str) -> None:
+    assert set(outcomes(release)) <= {case["id"] for probe in shown_in(release) for _, _, case in probe.cases()}
 
 
 @pytest.mark.oracle
-def test_the_engine_itself_shows_the_laws() -> None:
-    if not is_set_up(RELEASE):
-        pytest.skip(f"run tests/oracle/engine/setup {RELEASE}")
-    said = ask(RELEASE)
-    for probe in PROBES:
-        agrees(probe, said)
+@each_release
+def test_the_engine_itself_shows_the_laws(release: str) -> None:
+    if not is_set_up(release):
+        pytest.skip(f"run tests/oracle/engine/setup {release}")
+    said = ask(release)
+    for probe in shown_in(release):
+        agrees(release, probe, said)
