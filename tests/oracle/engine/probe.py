@@ -1,6 +1,6 @@
 """Calls the engine's own checks that run only after argument resolution; it must not decide whether one should refuse.
 
-Reads JSON lines {"id", "probe", "argv": [...]} from stdin, resolves each launch with the engine, hands what came out to the
+Reads JSON lines {"id", "probe", "argv": [...], "env": {...}} from stdin, the variables alike in all of them, resolves each launch with the engine, hands what came out to the
 probe of that name, and writes one line each:
     {"id", "ok": true}                                               the check lets it pass
     {"id", "ok": false, "type", "message", "at", "chain"}           the check stops it
@@ -135,6 +135,7 @@ def main() -> None:
     sys.stdout = sys.stderr
     for line in filter(str.strip, sys.stdin):
         case = json.loads(line)
+        os.environ.update(case.get("env", {}))  # before the first launch imports the engine
         with own_environment():
             said = outcome(case)
         out.write(json.dumps({"id": case["id"], **said}) + "\n")
@@ -144,5 +145,6 @@ def main() -> None:
 if __name__ == "__main__":
     import probe as shared  # further checks register with the module of that name
     import probe_backends  # noqa: F401
+    import probe_drafts  # noqa: F401
 
     shared.main()

@@ -76,12 +76,20 @@ class Pool:
 
 
 def publish(server: Any) -> None:
-    """What a worker does first; 0.5.19 does not place it yet."""
+    """What a worker does first; 0.5.19 is not placed by its launcher, it learns its widths as its groups are built."""
     from sglang.srt import runtime_context as context
 
     ranks = getattr(context, "SpawnRanks", None)
-    placed = {"ranks": ranks(gpu_id=0, world_rank=0)} if ranks else {}
-    context.publish(server, role="scheduler", **placed)
+    if ranks:
+        context.publish(server, role="scheduler", ranks=ranks(gpu_id=0, world_rank=0))
+        return
+    context.publish(server, role="scheduler")
+    dp = server.dp_size if server.enable_dp_attention else 1
+    widths = context.derive_parallel_widths(
+        tp_size=server.tp_size, attn_cp_size=server.attn_cp_size, attn_dp_size=dp, moe_ep_size=server.ep_size,
+        moe_dp_size=server.moe_dp_size, dcp_size=server.dcp_size, dcp_enabled=server.dcp_size > 1,
+    )  # fmt: skip
+    context.get_parallel().stamp_derived_widths(attn_dp_size=dp, **widths)
 
 
 def runner(args: Args, *, draft: bool = False) -> Any:

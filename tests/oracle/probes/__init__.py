@@ -92,12 +92,12 @@ def ask(release: str, probes: Iterable[Probe] = PROBES) -> dict[str, dict[str, A
     Raises:
         OracleError: the engine could not be asked, or left a probe without an answer.
     """
-    by_device: dict[str, list[str]] = {}
+    together: dict[tuple[str, str], list[str]] = {}
     for probe in shown_in(release, probes):
         for _, device, case in probe.cases():
-            by_device.setdefault(device, []).append(json.dumps(case))
+            together.setdefault((device, json.dumps(case["env"], sort_keys=True)), []).append(json.dumps(case))
     found: dict[str, dict[str, Any]] = {}
-    for device, lines in by_device.items():
+    for (device, _), lines in together.items():
         printed = run(release, device, [str(ENGINE / "probe.py")], text="\n".join(lines) + "\n")
         answers = [json.loads(line) for line in printed.splitlines()]
         if len(answers) != len(lines):

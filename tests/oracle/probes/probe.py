@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One law shown. `passes_on` is the neighbour's device when that is what differs; `releases` are those that have it."""
+    """One law shown. `passes_on` and `passes_env` are the neighbour's where they differ; `releases` are those that have it."""
 
     name: str
     rule: str
@@ -18,11 +19,17 @@ class Probe:
     passes: str
     passes_on: str = ""
     releases: tuple[str, ...] = ("0.5.23",)
+    env: Mapping[str, str] = field(default_factory=dict)
+    passes_env: Mapping[str, str] | None = None
 
     def cases(self) -> list[tuple[str, str, dict[str, Any]]]:
         """(which, device, case) of the launch that trips and of its neighbour."""
-        launches = (("trips", self.device, self.trips), ("passes", self.passes_on or self.device, self.passes))
+        beside = self.env if self.passes_env is None else self.passes_env
+        launches = (
+            ("trips", self.device, self.trips, self.env),
+            ("passes", self.passes_on or self.device, self.passes, beside),
+        )
         return [
-            (which, device, {"id": f"{self.name}/{which}", "probe": self.check, "argv": argv.split()})
-            for which, device, argv in launches
+            (which, device, {"id": f"{self.name}/{which}", "probe": self.check, "argv": argv.split(), "env": dict(env)})
+            for which, device, argv, env in launches
         ]

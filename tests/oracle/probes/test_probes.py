@@ -67,7 +67,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @each_probe
 def test_our_check_says_the_same(release: str, probe: Probe, root: Path) -> None:
     for which, device, case in probe.cases():
-        result = check(case["argv"], gpu=device, sglang=release, image="none", cures=False, root=root)
+        result = check(case["argv"], env=case["env"], gpu=device, sglang=release, image="none", cures=False, root=root)
         found = {item.rule: item for item in result.findings}
         assert result.verdict is Answer.ACCEPTS, "the engine resolves it"
         if which == "passes":

@@ -1,0 +1,292 @@
+"""What the engine's workers say to a draft model, its target and its shape when they are built; it must not judge one.
+
+A launch is published as the engine's workers publish it. The engine's own function or constructor gets the checkpoints' real
+configurations and the real values of the launch; weights, memory pools and kernels that it would touch are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import types
+from typing import Any
+from unittest import mock
+
+import torch
+from probe import Args, Beyond, PassedError, probe
+from probe_backends import on_cpu, publish, runner
+
+PASSED = mock.MagicMock(side_effect=PassedError)
+
+
+def config_of(args: Args, *, draft: bool) -> Any:
+    """The engine's configuration of the target, or of the draft model as a draft worker reads it."""
+    from sglang.srt.arg_groups.overrides import model_config_of
+    from sglang.srt.configs.model_config import ModelConfig
+
+    if not draft:
+        return model_config_of(args.server_args)
+    path = args.speculative_draft_model_path or args.model_path
+    return ModelConfig.from_server_args(args.server_args, model_path=path, is_draft_model=True)
+
+
+def class_of(config: Any) -> Any:
+    """The engine's class of a checkpoint."""
+    from sglang.srt.models.registry import ModelRegistry
+
+    return ModelRegistry.resolve_model_cls(config.hf_config.architectures)[0]
+
+
+def hidden_states_of_target(args: Args) -> Any:
+    """Which hidden states of the target the draft reads."""
+    from sglang.srt.model_executor.model_runner_components.spec_aux_hidden_state import (
+        resolve_spec_aux_hidden_state_config,
+    )
+    from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
+
+    publish(args.server_args)
+    return resolve_spec_aux_hidden_state_config(
+        server_args=args.server_args,
+        model_config=config_of(args, draft=False),
+        spec_algorithm=SpeculativeAlgorithm.from_string(args.speculative_algorithm),
+        is_draft_worker=False,
+    )
+
+
+@probe
+def target_hidden_states(args: Args) -> None:
+    """The layers that the draft's configuration asks of the target."""
+    hidden_states_of_target(args)
+
+
+@probe
+def target_capture(args: Args) -> None:
+    """The target's class, asked for the hidden states that the draft reads."""
+    from sglang.srt.model_executor.model_runner_components.attention_backend_setup import (
+        configure_aux_hidden_state_capture,
+    )
+
+    wanted = hidden_states_of_target(args)
+    target = class_of(config_of(args, draft=False))
+    hooks = [name for name in dir(target) if name.startswith("set_") and name.endswith("_layers_to_capture")]
+    with contextlib.ExitStack() as stack:
+        for name in hooks:
+            stack.enter_context(mock.patch.object(target, name, PASSED))
+        configure_aux_hidden_state_capture(
+            model=object.__new__(target),
+            eagle_use_aux_hidden_state=wanted.eagle_use_aux_hidden_state,
+            eagle_aux_hidden_state_layer_ids=wanted.eagle_aux_hidden_state_layer_ids,
+            dflash_use_aux_hidden_state=wanted.dflash_use_aux_hidden_state,
+            dflash_target_layer_ids=wanted.dflash_target_layer_ids,
+            is_dspark=args.speculative_algorithm == "DSPARK",
+        )
+
+
+@probe
+def draft_steps(args: Args) -> None:
+    """The attention backends of the draft's steps, by name."""
+    from sglang.srt.speculative.draft_utils import DraftBackendFactory
+
+    made = runner(args, draft=True)
+    factory = DraftBackendFactory(made, args.speculative_eagle_topk, args.speculative_num_steps)
+    built = [
+        name
+        for name in dir(factory)
+        if name.startswith("_create_") and name.endswith("_backend") and name != "_create_backend"
+    ]
+    answer = mock.MagicMock(return_value=("found", mock.MagicMock()))
+    with mock.patch.multiple(factory, **dict.fromkeys(built, answer)):
+        if not args.enable_multi_layer_eagle:  # its worker has no steps of this kind
+            factory.create_decode_backend()
+        factory.create_draft_extend_backend()
+
+
+@probe
+def shared_vocabulary(args: Args) -> None:
+    """STANDALONE's comparison of the two vocabularies, without tokenizers."""
+    from sglang.srt.speculative.standalone_worker_v2 import StandaloneWorkerV2
+
+    draft = types.SimpleNamespace(
+        draft_runner=types.SimpleNamespace(model_config=config_of(args, draft=True)),
+        draft_worker=types.SimpleNamespace(tokenizer=None),
+    )
+    worker = types.SimpleNamespace(_draft_worker=draft)
+    StandaloneWorkerV2._validate_vocab_compatibility(worker, config_of(args, draft=False).vocab_size, None)
+
+
+@probe
+def multi_layer_worker(args: Args) -> None:
+    """The worker of several prediction layers, as far as the shape of its draft."""
+    from sglang.srt.speculative.multi_layer_eagle_worker_v2 import MultiLayerEagleDraftWorker
+
+    publish(args.server_args)
+    known = {"server_args": args.server_args, "gpu_id": 0, "ps": None, "nccl_port": 0}
+    known["target_worker"] = types.SimpleNamespace(model_config=None)
+    wanted = [name for name in inspect.signature(MultiLayerEagleDraftWorker.__init__).parameters if name != "self"]
+    with mock.patch.object(MultiLayerEagleDraftWorker, "_rebuild_topk1_chain_buffers", PASSED):
+        MultiLayerEagleDraftWorker(**{name: known[name] for name in wanted})
+
+
+@probe
+def reserved_tokens(args: Args) -> None:
+    """The tokens that the server reserves for drafts."""
+    from sglang.srt.managers.utils import compute_num_reserved_tokens
+
+    publish(args.server_args)
+    compute_num_reserved_tokens()
+
+
+@probe
+def frozen_kv_draft_backend(args: Args) -> None:
+    """The attention backend of Frozen-KV drafts, by name."""
+    from sglang.srt.speculative.frozen_kv_mtp_worker_v2 import FrozenKVMTPDraftWorker
+
+    publish(args.server_args)
+    worker = object.__new__(FrozenKVMTPDraftWorker)
+    worker.topk = args.speculative_eagle_topk
+    built = ("_init_triton_draft_attn_backend", "_init_trtllm_mha_draft_attn_backend")
+    with mock.patch.multiple(
+        FrozenKVMTPDraftWorker, draft_model_runner=mock.MagicMock(), create=True, **dict.fromkeys(built, PASSED)
+    ):
+        worker._init_draft_attn_backend()
+
+
+@probe
+def draft_vocabulary_of_rejection_sampling(args: Args) -> None:
+    """The worker's own comparison, with the reduced vocabulary that an EAGLE3 head's configuration states."""
+    from sglang.srt.speculative.eagle_worker_v2 import EagleDraftWorker
+
+    publish(args.server_args)
+    reduced = getattr(config_of(args, draft=True).hf_config, "draft_vocab_size", None)
+    worker = object.__new__(EagleDraftWorker)
+    worker._draft_worker = worker.draft_worker = mock.MagicMock()
+    worker.target_worker = types.SimpleNamespace(model_config=config_of(args, draft=False))
+    worker.hot_token_id = None if reduced is None else torch.zeros(reduced, dtype=torch.long)
+    with mock.patch.multiple(EagleDraftWorker, init_token_map=mock.MagicMock(), init_lm_head=mock.MagicMock()):
+        worker.alloc_memory_pool()
+
+
+@probe
+def dspark_settings(args: Args) -> None:
+    """What DSPARK's worker reads from the draft's configuration."""
+    from sglang.srt.speculative.dspark_components.dspark_config import resolve_runtime_config
+
+    publish(args.server_args)
+    resolve_runtime_config(
+        draft_hf_config=config_of(args, draft=True).hf_config,
+        speculative_num_draft_tokens=args.speculative_num_draft_tokens,
+        target_vocab_size=config_of(args, draft=False).vocab_size,
+    )
+
+
+@probe
+def dspark_worker(args: Args) -> None:
+    """DSPARK's worker, as far as its checks before the draft model is loaded."""
+    from sglang.srt.runtime_context import get_parallel
+    from sglang.srt.speculative.dspark_components import dspark_worker_v2 as module
+
+    publish(args.server_args)
+    known = {"server_args": args.server_args, "gpu_id": 0, "nccl_port": 0, "target_worker": mock.MagicMock()}
+    known["ps"] = types.SimpleNamespace(attn_tp_size=get_parallel().attn_tp_size)
+    wanted = set(inspect.signature(module.DSparkWorkerV2.__init__).parameters) & set(known)
+    changed = {name: mock.MagicMock() for name in ("resolve_draft_parallel_layout", "model_draft_parallel_spec")}
+    with contextlib.ExitStack() as stack:
+        for name, stand_in in changed.items():
+            stack.enter_context(mock.patch.object(module, name, stand_in, create=True))
+        stack.enter_context(mock.patch.object(module.DSparkWorkerV2, "_draft_context", PASSED))
+        stack.enter_context(mock.patch.object(module, "get_pp_stage_load_group", PASSED, create=True))
+        if hasattr(module, "draft_pp_context"):
+            widths = {name: getattr(get_parallel(), name) for name in ("attn_dp_enabled", "attn_tp_size")}
+            parallel = types.SimpleNamespace(pp_group=types.SimpleNamespace(is_last_rank=True), tp_rank=0, **widths)
+            stack.enter_context(mock.patch.object(module, "get_parallel", return_value=parallel))
+        module.DSparkWorkerV2(**{name: known[name] for name in wanted})
+
+
+@probe
+def dflash_worker(args: Args) -> None:
+    """DFLASH's worker, as far as its checks of the loaded draft; the draft's class and configuration are real."""
+    from sglang.srt.runtime_context import get_parallel
+    from sglang.srt.speculative import dflash_worker_v2 as module
+
+    publish(args.server_args)
+    config, target = config_of(args, draft=True), mock.MagicMock()
+    target.model_runner.model_config = config_of(args, draft=False)
+    has_head = config.hf_config.architectures[0] == "LiLiCorrDraftModel"
+    model = mock.MagicMock(candidate_selector=None, lilicorr=mock.MagicMock() if has_head else None)
+    model.config = config.hf_config
+    bundle = mock.MagicMock(draft_model=model)
+    bundle.draft_model_runner.model_config = config
+    group = types.SimpleNamespace(world_size=args.tp_size)
+    parallel = types.SimpleNamespace(attn_dp_enabled=get_parallel().attn_dp_enabled, tp_rank=0, tp_group=group)
+    target.device = args.device
+    with contextlib.ExitStack() as stack:
+        for name in ("resolve_draft_parallel_layout", "model_draft_parallel_spec", "SpecTpSync", "get_dp_tp_group"):
+            stack.enter_context(mock.patch.object(module, name))
+        for name in ("draft_pp_context", "draft_tp_context"):
+            stack.enter_context(mock.patch.object(module, name, return_value=contextlib.nullcontext()))
+        stack.enter_context(mock.patch.object(module, "build_draft_tp_worker", return_value=bundle))
+        stack.enter_context(mock.patch.object(module, "get_parallel", return_value=parallel))
+        stack.enter_context(mock.patch.object(module.DFlashWorkerV2, "_maybe_merge_trained_mask_embedding", PASSED))
+        module.DFlashWorkerV2(args.server_args, 0, 0, target)
+
+
+@probe
+def dflash_mask_token(args: Args) -> None:
+    """The mask token that DFLASH's worker puts into its blocks."""
+    from sglang.srt.speculative.dflash_utils import parse_dflash_draft_config
+    from sglang.srt.speculative.dflash_worker_v2 import DFlashWorkerV2
+
+    publish(args.server_args)
+    draft = parse_dflash_draft_config(draft_hf_config=config_of(args, draft=True).hf_config)
+    target = types.SimpleNamespace(
+        tokenizer=None, model_runner=types.SimpleNamespace(model_config=config_of(args, draft=False))
+    )
+    worker = object.__new__(DFlashWorkerV2)
+    worker._target_worker = target
+    if draft.mask_token_id is not None:
+        worker._resolve_mask_token_id(mask_token=draft.mask_token, mask_token_id=draft.mask_token_id)
+
+
+@probe
+def nemotron_head(args: Args) -> None:
+    """The prediction head of Nemotron-H, as far as its number of layers."""
+    from sglang.srt.models import nemotron_h_mtp as module
+
+    publish(args.server_args)
+    config = config_of(args, draft=True).hf_config
+    known = {"vocab_size": config.vocab_size, "num_hidden_layers": config.num_hidden_layers}
+    layers = getattr(config, "num_nextn_predict_layers", 1)
+    module.NemotronHMultiTokenPredictor(Beyond(**known, num_nextn_predict_layers=layers))
+
+
+@probe
+def ragged_verification(args: Args) -> None:
+    """The target's attention backend, given a verification of unequal lengths in a captured graph."""
+    from sglang.srt.layers.attention.attention_registry import ATTENTION_BACKENDS
+
+    publish(args.server_args)
+    if os.environ.get("SGLANG_RAGGED_VERIFY_MODE") != "compact":
+        return
+    with on_cpu():
+        made = runner(args)
+        backend = ATTENTION_BACKENDS[made.prefill_attention_backend_str](made)
+    if hasattr(backend, "_assert_ragged_verify_supported"):
+        backend._assert_ragged_verify_supported()
+        return
+    batch = mock.MagicMock()
+    batch.forward_mode.is_target_verify.return_value = True
+    if type(backend).__name__ == "FlashInferAttnBackend":
+        backend.init_forward_metadata_out_graph(batch)
+
+
+@probe
+def simulated_accept_length(args: Args) -> None:
+    """How a pretended accept length is drawn."""
+    from sglang.srt.speculative import spec_utils
+
+    publish(args.server_args)
+    if spec_utils.SIMULATE_ACC_LEN > 0:
+        spec_utils.sample_simulated_acc_len(
+            spec_utils.SIMULATE_ACC_LEN, spec_utils.SIMULATE_ACC_METHOD, args.speculative_num_steps + 1
+        )
