@@ -219,7 +219,7 @@ def dflash_worker(args: Args) -> None:
     bundle.draft_model_runner.model_config = config
     group = types.SimpleNamespace(world_size=args.tp_size)
     parallel = types.SimpleNamespace(attn_dp_enabled=get_parallel().attn_dp_enabled, tp_rank=0, tp_group=group)
-    target.device = args.device
+    target.device, target.tokenizer = args.device, None
     with contextlib.ExitStack() as stack:
         for name in ("resolve_draft_parallel_layout", "model_draft_parallel_spec", "SpecTpSync", "get_dp_tp_group"):
             stack.enter_context(mock.patch.object(module, name))
