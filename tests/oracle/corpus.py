@@ -99,7 +99,9 @@ def _with_profiles(argv: Sequence[str], names: Mapping[str, str], model: str) ->
         flag, equals, value = word.partition("=")
         given = word if expected else value if equals and flag in CHECKPOINT_FLAGS else None
         if given is not None:
-            made = profile_of(given, names) or ("" if "draft" in (before if expected else flag) else profile_of(model, names))
+            made = profile_of(given, names) or (
+                "" if "draft" in (before if expected else flag) else profile_of(model, names)
+            )
             unmapped = unmapped or ("" if made else given)
             words.append((made or given) if expected else f"{flag}={made or given}")
         else:

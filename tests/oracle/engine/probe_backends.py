@@ -75,32 +75,30 @@ class Pool:
         return method
 
 
-def publish(server: Any) -> None:
-    """What a worker does first; 0.5.19 is not placed by its launcher, it learns its widths as its groups are built."""
+def published(server: Any) -> None:
+    """Publish a launch as a worker does; later releases also say which rank it is."""
     from sglang.srt import runtime_context as context
 
     ranks = getattr(context, "SpawnRanks", None)
-    if ranks:
-        context.publish(server, role="scheduler", ranks=ranks(gpu_id=0, world_rank=0))
-        return
-    context.publish(server, role="scheduler")
-    dp = server.dp_size if server.enable_dp_attention else 1
-    widths = context.derive_parallel_widths(
-        tp_size=server.tp_size, attn_cp_size=server.attn_cp_size, attn_dp_size=dp, moe_ep_size=server.ep_size,
-        moe_dp_size=server.moe_dp_size, dcp_size=server.dcp_size, dcp_enabled=server.dcp_size > 1,
-    )  # fmt: skip
-    context.get_parallel().stamp_derived_widths(attn_dp_size=dp, **widths)
+    context.publish(server, role="scheduler", **({"ranks": ranks(gpu_id=0, world_rank=0)} if ranks else {}))
+    if hasattr(parallel := context.get_parallel(), "stamp_derived_widths"):
+        parallel.stamp_derived_widths(**context.derive_parallel_widths(
+            tp_size=server.tp_size, attn_cp_size=server.attn_cp_size, moe_ep_size=server.ep_size,
+            attn_dp_size=server.dp_size if server.enable_dp_attention else 1, moe_dp_size=server.moe_dp_size,
+            dcp_size=server.dcp_size, dcp_enabled=server.dcp_size > 1,
+        ))  # fmt: skip
 
 
 def runner(args: Args, *, draft: bool = False) -> Any:
     """What a constructor reads of a model runner."""
+    from sglang.srt import runtime_context as context
     from sglang.srt.arg_groups.overrides import model_config_of
     from sglang.srt.configs.model_config import AttentionArch, ModelConfig
     from sglang.srt.runtime_context import attention_backends, get_schedule, get_spec
     from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
 
     server = args.server_args
-    publish(server)
+    published(server)
     config = model_config_of(server)
     if draft:
         path = args.speculative_draft_model_path or args.model_path
@@ -114,6 +112,9 @@ def runner(args: Args, *, draft: bool = False) -> Any:
     made.max_running_requests, made.prefill_aware_swa = REQUESTS, False
     made.attention_chunk_size = getattr(config, "attention_chunk_size", None)
     made.sliding_window_size = window_of(config, draft)
+    widths = context.get_parallel()
+    made.ps.tp_size, made.ps.attn_tp_size = widths.tp_size, widths.attn_tp_size  # earlier releases ask it
+    made.ps.attn_cp_size = widths.attn_cp_size
     made.req_to_token_pool.size = REQUESTS
     made.req_to_token_pool.req_to_token = torch.zeros(REQUESTS + 1, CONTEXT, dtype=torch.int32)
     made.token_to_kv_pool = Pool(config.head_dim, config.v_head_dim, config.get_num_kv_heads(1), made.kv_cache_dtype)
@@ -152,7 +153,9 @@ def on_cpu() -> Iterator[None]:
     with (
         mock.patch(f"{setup}.init_cublas"),
         mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._multi_ctas_kv_counter_bytes", return_value=8),
-        mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._jit_fixup_module", create=True),
+        mock.patch(
+            "sglang.srt.layers.attention.trtllm_mla_backend._jit_fixup_module", create=True
+        ),  # not in every release
         mock.patch("torch.cuda.Stream"),
         mock.patch("torch.zeros", zeros),
         mock.patch("triton.next_power_of_2", lambda n: 1 << max(n - 1, 0).bit_length()),
@@ -261,7 +264,7 @@ def flashmla_decode(args: Args) -> None:
         token_to_kv_pool=made.token_to_kv_pool,
     )
     layer = Beyond(layer_id=0, tp_q_head_num=1, head_dim=1)
-    batch = Beyond(batch_size=1)
+    batch = Beyond(batch_size=1, out_cache_loc=None)
     module.FlashMLABackend.forward_decode(backend, torch.zeros(1, 1), None, None, layer, batch)
 
 
@@ -319,7 +322,8 @@ def gdn_kernels(args: Args) -> None:
     runner(args)
     names = resolve_linear_attn_backends()
     gdn_backend._validate_gdn_linear_attn_backends(names)
-    gdn_backend.validate_gdn_mis_backend(names.prefill)
+    if hasattr(gdn_backend, "validate_gdn_mis_backend"):  # not in every release
+        gdn_backend.validate_gdn_mis_backend(names.prefill)
     gdn_backend.GDNKernelDispatcher(names.decode, names.prefill, names.verify)
 
 

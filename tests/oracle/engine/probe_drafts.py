@@ -15,7 +15,7 @@ from unittest import mock
 
 import torch
 from probe import Args, Beyond, PassedError, probe
-from probe_backends import on_cpu, publish, runner
+from probe_backends import on_cpu, published, runner
 
 PASSED = mock.MagicMock(side_effect=PassedError)
 
@@ -45,7 +45,7 @@ def hidden_states_of_target(args: Args) -> Any:
     )
     from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
 
-    publish(args.server_args)
+    published(args.server_args)
     return resolve_spec_aux_hidden_state_config(
         server_args=args.server_args,
         model_config=config_of(args, draft=False),
@@ -120,7 +120,7 @@ def multi_layer_worker(args: Args) -> None:
     """The worker of several prediction layers, as far as the shape of its draft."""
     from sglang.srt.speculative.multi_layer_eagle_worker_v2 import MultiLayerEagleDraftWorker
 
-    publish(args.server_args)
+    published(args.server_args)
     known = {"server_args": args.server_args, "gpu_id": 0, "ps": None, "nccl_port": 0}
     known["target_worker"] = types.SimpleNamespace(model_config=None)
     wanted = [name for name in inspect.signature(MultiLayerEagleDraftWorker.__init__).parameters if name != "self"]
@@ -133,7 +133,7 @@ def reserved_tokens(args: Args) -> None:
     """The tokens that the server reserves for drafts."""
     from sglang.srt.managers.utils import compute_num_reserved_tokens
 
-    publish(args.server_args)
+    published(args.server_args)
     compute_num_reserved_tokens()
 
 
@@ -142,7 +142,7 @@ def frozen_kv_draft_backend(args: Args) -> None:
     """The attention backend of Frozen-KV drafts, by name."""
     from sglang.srt.speculative.frozen_kv_mtp_worker_v2 import FrozenKVMTPDraftWorker
 
-    publish(args.server_args)
+    published(args.server_args)
     worker = object.__new__(FrozenKVMTPDraftWorker)
     worker.topk = args.speculative_eagle_topk
     built = ("_init_triton_draft_attn_backend", "_init_trtllm_mha_draft_attn_backend")
@@ -157,7 +157,7 @@ def draft_vocabulary_of_rejection_sampling(args: Args) -> None:
     """The worker's own comparison, with the reduced vocabulary that an EAGLE3 head's configuration states."""
     from sglang.srt.speculative.eagle_worker_v2 import EagleDraftWorker
 
-    publish(args.server_args)
+    published(args.server_args)
     reduced = getattr(config_of(args, draft=True).hf_config, "draft_vocab_size", None)
     worker = object.__new__(EagleDraftWorker)
     worker._draft_worker = worker.draft_worker = mock.MagicMock()
@@ -172,7 +172,7 @@ def dspark_settings(args: Args) -> None:
     """What DSPARK's worker reads from the draft's configuration."""
     from sglang.srt.speculative.dspark_components.dspark_config import resolve_runtime_config
 
-    publish(args.server_args)
+    published(args.server_args)
     resolve_runtime_config(
         draft_hf_config=config_of(args, draft=True).hf_config,
         speculative_num_draft_tokens=args.speculative_num_draft_tokens,
@@ -186,7 +186,7 @@ def dspark_worker(args: Args) -> None:
     from sglang.srt.runtime_context import get_parallel
     from sglang.srt.speculative.dspark_components import dspark_worker_v2 as module
 
-    publish(args.server_args)
+    published(args.server_args)
     known = {"server_args": args.server_args, "gpu_id": 0, "nccl_port": 0, "target_worker": mock.MagicMock()}
     known["ps"] = types.SimpleNamespace(attn_tp_size=get_parallel().attn_tp_size)
     wanted = set(inspect.signature(module.DSparkWorkerV2.__init__).parameters) & set(known)
@@ -209,7 +209,7 @@ def dflash_worker(args: Args) -> None:
     from sglang.srt.runtime_context import get_parallel
     from sglang.srt.speculative import dflash_worker_v2 as module
 
-    publish(args.server_args)
+    published(args.server_args)
     config, target = config_of(args, draft=True), mock.MagicMock()
     target.model_runner.model_config = config_of(args, draft=False)
     has_head = config.hf_config.architectures[0] == "LiLiCorrDraftModel"
@@ -237,7 +237,7 @@ def dflash_mask_token(args: Args) -> None:
     from sglang.srt.speculative.dflash_utils import parse_dflash_draft_config
     from sglang.srt.speculative.dflash_worker_v2 import DFlashWorkerV2
 
-    publish(args.server_args)
+    published(args.server_args)
     draft = parse_dflash_draft_config(draft_hf_config=config_of(args, draft=True).hf_config)
     target = types.SimpleNamespace(
         tokenizer=None, model_runner=types.SimpleNamespace(model_config=config_of(args, draft=False))
@@ -253,7 +253,7 @@ def nemotron_head(args: Args) -> None:
     """The prediction head of Nemotron-H, as far as its number of layers."""
     from sglang.srt.models import nemotron_h_mtp as module
 
-    publish(args.server_args)
+    published(args.server_args)
     config = config_of(args, draft=True).hf_config
     known = {"vocab_size": config.vocab_size, "num_hidden_layers": config.num_hidden_layers}
     layers = getattr(config, "num_nextn_predict_layers", 1)
@@ -265,7 +265,7 @@ def ragged_verification(args: Args) -> None:
     """The target's attention backend, given a verification of unequal lengths in a captured graph."""
     from sglang.srt.layers.attention.attention_registry import ATTENTION_BACKENDS
 
-    publish(args.server_args)
+    published(args.server_args)
     if os.environ.get("SGLANG_RAGGED_VERIFY_MODE") != "compact":
         return
     with on_cpu():
@@ -285,7 +285,7 @@ def simulated_accept_length(args: Args) -> None:
     """How a pretended accept length is drawn."""
     from sglang.srt.speculative import spec_utils
 
-    publish(args.server_args)
+    published(args.server_args)
     if spec_utils.SIMULATE_ACC_LEN > 0:
         spec_utils.sample_simulated_acc_len(
             spec_utils.SIMULATE_ACC_LEN, spec_utils.SIMULATE_ACC_METHOD, args.speculative_num_steps + 1

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from recommender.rulebook import load_rulebook
 from tests.oracle.client import ENGINE, OracleError, run
 from tests.oracle.records import DATA, RecordError
 
@@ -76,9 +77,10 @@ PROBES = (
 )
 
 
-def shown_in(release: str, probes: Iterable[Probe] = PROBES) -> tuple[Probe, ...]:
-    """The probes of laws that a release has."""
-    return tuple(probe for probe in probes if release in probe.releases)
+def probes_of(release: str) -> tuple[Probe, ...]:
+    """The probes of a release: the rule is one of its laws, and the check can be called there."""
+    rules = load_rulebook().edition(release).rules
+    return tuple(probe for probe in PROBES if release in probe.releases and probe.rule in rules)
 
 
 def recorded_file(release: str) -> Path:
@@ -86,14 +88,14 @@ def recorded_file(release: str) -> Path:
     return DATA / f"probes-{release}.json"
 
 
-def ask(release: str, probes: Iterable[Probe] = PROBES) -> dict[str, dict[str, Any]]:
-    """What the engine's checks say in a release, by "NAME/trips" and "NAME/passes".
+def ask(release: str, probes: Iterable[Probe]) -> dict[str, dict[str, Any]]:
+    """What the engine's checks say to these probes, by "NAME/trips" and "NAME/passes".
 
     Raises:
         OracleError: the engine could not be asked, or left a probe without an answer.
     """
     together: dict[tuple[str, str], list[str]] = {}
-    for probe in shown_in(release, probes):
+    for probe in probes:
         for _, device, case in probe.cases():
             together.setdefault((device, json.dumps(case["env"], sort_keys=True)), []).append(json.dumps(case))
     found: dict[str, dict[str, Any]] = {}

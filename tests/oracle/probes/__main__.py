@@ -10,14 +10,14 @@ import sys
 
 from tests.oracle.client import OracleError
 
-from . import ask, recorded_file
+from . import ask, probes_of, recorded_file
 
 
 def main() -> int:
     """Record, and print one line a launch."""
     release = sys.argv[1]
     try:
-        outcomes = ask(release)
+        outcomes = ask(release, probes_of(release))
     except OracleError as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .probe import Probe
+from .probe import RELEASES, Probe
 
-BOTH = ("0.5.19", "0.5.23")
 CHAIN = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
 LLAMA = "--model-path llama-3.1-8b --speculative-algorithm {} --speculative-draft-model-path {} {}"
 EAGLE3 = LLAMA.format("EAGLE3", "eagle3-llama-8b-draft", "{}")
@@ -28,7 +27,7 @@ SIMULATED = {"SGLANG_SIMULATE_ACC_LEN": "2"}
 
 def shows(
     rule: str, check: str, device: str, trips: str, passes: str = "", *, on: str = "", name: str = "",
-    releases: tuple[str, ...] = BOTH, env: Mapping[str, str] | None = None, passes_env: Mapping[str, str] | None = None,
+    releases: tuple[str, ...] = RELEASES, env: Mapping[str, str] | None = None, passes_env: Mapping[str, str] | None = None,
 ) -> Probe:  # fmt: skip
     """A probe; without a neighbour of its own the same launch passes on the device `on` or under `passes_env`."""
     return Probe(
@@ -37,7 +36,7 @@ def shows(
     )  # fmt: skip
 
 
-NEW = ("0.5.23",)
+LATER = ("0.5.23",)
 CAPTURE, STEPS, LAYERS = "target_capture", "draft_steps", "target_hidden_states"
 DRAFTS = (
     shows(
@@ -76,7 +75,7 @@ DRAFTS = (
     ),
     shows(
         "multi-layer-chain-width", "multi_layer_worker", "h200", MIMO.format(SHAPE.format(3, 2, 8)),
-        MIMO.format(SHAPE.format(3, 1, 4)), releases=NEW, name="multi-layer-chain-width-of-mimo",
+        MIMO.format(SHAPE.format(3, 1, 4)), releases=LATER, name="multi-layer-chain-width-of-mimo",
     ),
     shows(
         "multi-layer-chain-width", "multi_layer_worker", "h200",
@@ -86,7 +85,7 @@ DRAFTS = (
     shows("block-draft-layers-are-in-the-target", LAYERS, "h100", QWEN.format("DSPARK", "dspark-of-a-deeper-target"), QWEN.format("DSPARK", "dspark-flat")),
     shows("dspark-markov-head-is-known", LAYERS, "h100", QWEN.format("DSPARK", "dspark-with-an-unknown-head"), QWEN.format("DSPARK", "dspark-flat")),
     shows("dflash-draft-parts-come-in-pairs", LAYERS, "h100", QWEN.format("DFLASH", "dflash-half-a-selector"), QWEN.format("DFLASH", "dflash")),
-    shows("domino-draft-is-complete", LAYERS, "h100", QWEN.format("DFLASH", "domino-without-a-gru"), QWEN.format("DFLASH", "domino"), releases=NEW),
+    shows("domino-draft-is-complete", LAYERS, "h100", QWEN.format("DFLASH", "domino-without-a-gru"), QWEN.format("DFLASH", "domino"), releases=LATER),
     shows(
         "dspark-draft-has-a-markov-head", LAYERS, "h100", LLAMA.format("DSPARK", "llama-3.2-1b", ""),
         QWEN.format("DSPARK", "dspark-flat"),
@@ -110,16 +109,16 @@ DRAFTS = (
     shows(
         "dflash-attention-dp-drafts-plainly", "dflash_worker", "h100",
         f"{QWEN.format('DFLASH', 'domino')} --tp-size 2 --attn-dp-size 2 --enable-dp-lm-head",
-        f"{QWEN.format('DFLASH', 'dflash')} --tp-size 2 --attn-dp-size 2 --enable-dp-lm-head", releases=NEW,
+        f"{QWEN.format('DFLASH', 'dflash')} --tp-size 2 --attn-dp-size 2 --enable-dp-lm-head", releases=LATER,
     ),
     shows(
         "domino-shares-the-vocabulary", "dflash_worker", "h100", QWEN.format("DFLASH", "domino-of-a-larger-vocabulary"),
-        QWEN.format("DFLASH", "dflash"), releases=NEW,
+        QWEN.format("DFLASH", "dflash"), releases=LATER,
     ),
     shows(
         "domino-candidates-not-negative", "dflash_worker", "h100",
         f"{QWEN.format('DFLASH', 'domino')} --speculative-domino-candidate-pool-size -1", QWEN.format("DFLASH", "dflash"),
-        releases=NEW,
+        releases=LATER,
     ),
     shows(
         "dspark-moe-draft-needs-whole-attention", "dspark_worker", "b200", V4.format("--dp-size 2 --enable-dp-attention"),

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+RELEASES = ("0.5.19", "0.5.23")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One law shown. `passes_on` and `passes_env` are the neighbour's where they differ; `releases` are those that have it."""
+    """One law shown. `passes_on` and `passes_env` are the neighbour's device and variables where they differ.
+
+    `releases` are those where the check can be called; where the rule is no law of a release, nobody asks it.
+    """
 
     name: str
     rule: str
@@ -18,7 +23,7 @@ class Probe:
     trips: str
     passes: str
     passes_on: str = ""
-    releases: tuple[str, ...] = ("0.5.23",)
+    releases: tuple[str, ...] = RELEASES
     env: Mapping[str, str] = field(default_factory=dict)
     passes_env: Mapping[str, str] | None = None
 

@@ -16,13 +16,18 @@ from tests.oracle.client import is_set_up
 from tests.oracle.folders import write_example_checkpoints
 from tests.oracle.records import Answered, RecordError
 
-from . import PROBES, ask, recorded, shown_in
-from .probe import Probe
+from . import ask, probes_of, recorded
+from .probe import RELEASES, Probe
 
-RELEASES = sorted({release for probe in PROBES for release in probe.releases})
-SHOWN = [(release, probe) for release in RELEASES for probe in shown_in(release)]
 each_release = pytest.mark.parametrize("release", RELEASES)
-each_probe = pytest.mark.parametrize(("release", "probe"), SHOWN, ids=[f"{probe.name}-{at}" for at, probe in SHOWN])
+each_probe = pytest.mark.parametrize(
+    ("release", "probe"),
+    [
+        pytest.param(release, probe, id=f"{release}-{probe.name}")
+        for release in RELEASES
+        for probe in probes_of(release)
+    ],
+)
 
 
 @cache
@@ -54,7 +59,7 @@ def agrees(release: str, probe: Probe, said: dict[str, dict[str, Any]]) -> None:
 @each_probe
 def test_the_recorded_engine_shows_the_law(release: str, probe: Probe) -> None:
     if not {case["id"] for _, _, case in probe.cases()} <= set(outcomes(release)):
-        pytest.skip("the engine was not asked yet: python -m tests.oracle.probes records what it says")
+        pytest.skip(f"the engine was not asked yet: python -m tests.oracle.probes {release} records what it says")
     agrees(release, probe, outcomes(release))
 
 
@@ -79,7 +84,7 @@ def test_our_check_says_the_same(release: str, probe: Probe, root: Path) -> None
 
 @each_release
 def test_nothing_recorded_is_left_over(release: str) -> None:
-    assert set(outcomes(release)) <= {case["id"] for probe in shown_in(release) for _, _, case in probe.cases()}
+    assert set(outcomes(release)) <= {case["id"] for probe in probes_of(release) for _, _, case in probe.cases()}
 
 
 @pytest.mark.oracle
@@ -87,6 +92,6 @@ def test_nothing_recorded_is_left_over(release: str) -> None:
 def test_the_engine_itself_shows_the_laws(release: str) -> None:
     if not is_set_up(release):
         pytest.skip(f"run tests/oracle/engine/setup {release}")
-    said = ask(release)
-    for probe in shown_in(release):
+    said = ask(release, probes_of(release))
+    for probe in probes_of(release):
         agrees(release, probe, said)
