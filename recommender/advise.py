@@ -410,15 +410,21 @@ class Adviser:
         offered = {candidate.algorithm for candidate in candidates if candidate.id not in failed}
         found: dict[str, Excluded] = {}
         others = [encode(replace(encoded.question, strict=True)) for encoded in tried[:1]]
-        shared = frozenset(step.rule.id for encoded in others for step in encoded.hopeless)
+        shared = frozenset(step.rule.id for encoded in others for step in encoded.hopeless) | self._broken_anyway()
         for candidate, encoded in impossible:
-            if candidate.algorithm not in offered:
+            if candidate.algorithm not in offered and not any(step.rule.id in shared for step in encoded.hopeless):
                 found.setdefault(candidate.algorithm, self._hopeless(candidate, encoded))
         for entry in self.search["candidates"]:
-            if entry["algorithm"] not in offered and entry["algorithm"] not in found:
+            fits = {candidate.algorithm for candidate in candidates}
+            if entry["algorithm"] not in (*offered, *found, *fits):
                 found[entry["algorithm"]] = self._unfit(entry["algorithm"], shared)
         order = dict.fromkeys(entry["algorithm"] for entry in self.search["candidates"])
         return tuple(found[name] for name in order if name in found)
+
+    def _broken_anyway(self) -> frozenset[str]:
+        """The laws that what the user gave breaks whatever the algorithm."""
+        result = walk(self.plan, self.pins, self.facts(self.pins.get(self.roles["draft"])), keep=True)
+        return frozenset(item.step.rule.id for item in result.struck if item.verdict is Verdict.BREAKS)
 
     def _hopeless(self, candidate: Candidate, encoded: Encoded) -> Excluded:
         """A candidate that fits and has no valid shape: the law that what is given breaks by itself, else the least clash."""

@@ -192,7 +192,7 @@ class Session:
                         )
                     )
             elif prefix and name.startswith(prefix) and not self._names_variable(name, spelled):
-                near = nearest(name, tuple(self.engine_variables))
+                near = nearest(name, tuple(each for each in self.engine_variables if not each.endswith("_")))
                 hint = f"; nearest: {', '.join(near)}" if near else ""
                 misread.append(
                     Misread(

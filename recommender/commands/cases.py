@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from recommender import profiles
 from recommender.api import check_launch
-from recommender.commands.inputs import engines_part
+from recommender.commands.inputs import engines_part, environment_of, with_unread
 from recommender.errors import RecommenderError, UsageError
 from recommender.forms.command import split_command
 from recommender.profiles import Gpu
@@ -82,9 +82,9 @@ def answerer(
             here = session(_text(case, "sglang") or sglang)
             split = split_command(case["argv"])
             where = device(_text(case, "hardware") or gpu)
-            env = {**split.env, **_environment(case)}
-            use = here.image(_text(case, "image") or image, where, (*split.before, *split.head), env)
-            launch = engines_part(here.read(split.argv, env, use), split)
+            env, unread = environment_of(split, _environment(case), base)
+            use = here.image(_text(case, "image") or image, where, split.around, env)
+            launch = with_unread(engines_part(here.read(split.argv, env, use), split), unread)
             result = check_launch(here, launch, where, cures=False)
             return {"id": identity, **case_json(result, here)}
         except RecommenderError as error:

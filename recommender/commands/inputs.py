@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender import profiles
@@ -15,6 +16,7 @@ from recommender.catalogue import RefusalKind
 from recommender.errors import UsageError
 from recommender.profiles import Gpu
 from recommender.session import Launch, Session
+from recommender.terms import Unknown
 
 if TYPE_CHECKING:
     from recommender.forms.command import Command
@@ -99,17 +101,52 @@ def read_command(
     Flags that the engine does not know are refused, but where another project's launcher takes flags of its own beside the
     engine's they cannot be judged.
     """
-    from recommender.forms.command import split_command
-
-    split = split_command(command)
-    given = {**split.env, **variables(env)}
-    use = session.image(image, gpu, (*split.before, *split.head), given)
+    split = split_words(command)
+    given, unread = environment_of(split, variables(env), session.root)
+    use = session.image(image, gpu, split.around, given)
     launch = engines_part(session.read(split.argv, given, use), split)
+    launch = with_unread(launch, unread)
     if split.wrapper:
         sys.stderr.write(
             f"recommender: this starts {split.wrapper}; the engine's flags in it are judged, its own are not\n"
         )
     return launch
+
+
+def split_words(command: Sequence[str]) -> Command:
+    """A user's command taken apart; one word may be the YAML of a deployment, or the name of a file that holds it.
+
+    Raises:
+        UsageError: the command is no launch of this engine, or the deployment does not hold exactly one.
+    """
+    from recommender.forms.command import split_command
+    from recommender.forms.deployment import is_deployment, read_deployment, split_deployment
+
+    if len(command) == 1:
+        text = read_deployment(Path(command[0])) or command[0]
+        if is_deployment(text):
+            return split_deployment(text)
+    return split_command(command)
+
+
+def environment_of(
+    split: Command, own: Mapping[str, str | Unknown], root: Path
+) -> tuple[dict[str, str | Unknown], tuple[str, ...]]:
+    """(the variables of a launch, those given apart last; the files of variables that cannot be read here)."""
+    if not split.env_files:
+        return {**split.env, **own}, ()
+    from recommender.forms.env_file import read_env_files
+
+    listed, missing = read_env_files(split.env_files, root)
+    return {**listed, **split.env, **own}, missing
+
+
+def with_unread(launch: Launch, files: Sequence[str]) -> Launch:
+    """The launch, with files of variables that nobody could read here among what is not judged."""
+    if not files:
+        return launch
+    parsed = replace(launch.parsed, unread=(*launch.parsed.unread, *(f"the variables of {name}" for name in files)))
+    return replace(launch, parsed=parsed)
 
 
 def engines_part(launch: Launch, command: Command) -> Launch:

@@ -7,16 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from recommender.advise import Advice, Adviser, Ask, Row
-from recommender.commands.inputs import device_of, engines_part, known_format, release_of, variables
+from recommender.commands.inputs import (
+    device_of,
+    engines_part,
+    environment_of,
+    known_format,
+    release_of,
+    split_words,
+    variables,
+)
 from recommender.errors import UsageError
-from recommender.forms.command import Command, split_command
+from recommender.forms.command import Command
 from recommender.forms.emit import config_mapping, flags_for, flags_text, patch_for, rewrite
 from recommender.forms.names import field_of, read_value, split_pair
 from recommender.profiles import Model, find_model
 from recommender.render.names import RECOMMEND_FORMATS
 from recommender.rulebook import load_rulebook
 from recommender.session import Launch, Session, open_session
-from recommender.terms import UNKNOWN, ImageUse, Value
+from recommender.terms import UNKNOWN, ImageUse, Unknown, Value
 
 
 def run(
@@ -40,15 +48,14 @@ def run(
     """Run `recommend`; returns the exit code."""
     known_format(format_, RECOMMEND_FORMATS)
     session = open_session(load_rulebook(), release_of(sglang))
-    split = split_command(command) if command is not None else Command()
+    split = split_words(command) if command is not None else Command()
     device = device_of(gpu, gpus, required=True)
     assert device is not None
-    apart = {**variables(env), **{pair.partition("=")[0]: "" for pair in pins}}
-    use = session.image(image, device, (*split.before, *split.head), {**split.env, **apart})
-    own = variables(env)
-    launch = _read(session, split, own, use) if command is not None else session.read((), own, use)
-    for item in launch.misread:
-        sys.stderr.write(f"recommender: {item.message}\n")
+    told, unread = environment_of(split, variables(env), session.root)
+    use = session.image(image, device, split.around, {**told, **{pair.partition("=")[0]: "" for pair in pins}})
+    launch = _read(session, split, told, use) if command is not None else session.read((), told, use)
+    for message in (*(item.message for item in launch.misread), *(f"not read: {name}" for name in unread)):
+        sys.stderr.write(f"recommender: {message}\n")
     given = _pins(session, launch, model, draft, pins)
     if session.roles["model"] not in given:
         raise UsageError(
@@ -75,8 +82,8 @@ def run(
     return _print(advice, adviser, split, launch, format_, allow_unknown)
 
 
-def _read(session: Session, split: Command, env: Mapping[str, str], image: ImageUse | None) -> Launch:
-    launch = engines_part(session.read(split.argv, {**split.env, **env}, image), split)
+def _read(session: Session, split: Command, env: Mapping[str, str | Unknown], image: ImageUse | None) -> Launch:
+    launch = engines_part(session.read(split.argv, env, image), split)
     role = session.roles["model"]
     for refusal in launch.refusals:
         if refusal.field != role or role in launch.asked:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from recommender.accounts import account_of
-from recommender.commands.inputs import device_of, known_format, release_of, variables
+from recommender.commands.inputs import (
+    device_of,
+    environment_of,
+    known_format,
+    release_of,
+    split_words,
+    variables,
+)
 from recommender.errors import UsageError
 from recommender.facts import nearest
-from recommender.forms.command import split_command
 from recommender.render import rules as render
 from recommender.render.names import LIST_FORMATS, TEXT_FORMATS
 from recommender.rulebook import load_rulebook
@@ -79,9 +86,9 @@ def run_diff(
             raise UsageError("--gpu, --gpus and --env go with a launch: put its command after --")
         found = differences(book, sessions[0].edition.release, sessions[1].edition.release)
     else:
-        split = split_command(command)
+        split = split_words(command)
         device = device_of(gpu, gpus, required=False)
-        found = launch_differences(sessions, split.argv, {**split.env, **variables(env)}, device)
+        found = launch_differences(sessions, split.argv, environment_of(split, variables(env), Path.cwd())[0], device)
     if format_ == "json":
         sys.stdout.write(json.dumps(words.differences_json(found), indent=2) + "\n")
     else:

@@ -33,7 +33,8 @@ class Command:
 
     `env` holds the variables of the launch; one whose value needs a shell is UNKNOWN. A launch inside a quoted text of
     an outer command has the words around that text in `before` and `after`. `wrapper` says in words whose launcher it is
-    that hands the flags on, and has flags of its own; empty for the engine's.
+    that hands the flags on, and has flags of its own; empty for the engine's. `env_files` hold further variables, which those
+    of `env` win over; `image` is that of a container described elsewhere than in the words.
     """
 
     env: Mapping[str, str | Unknown] = field(default_factory=dict)
@@ -44,6 +45,13 @@ class Command:
     after: tuple[str, ...] = ()
     quoted: bool = False
     wrapper: str = ""
+    env_files: tuple[str, ...] = ()
+    image: str = ""
+
+    @property
+    def around(self) -> tuple[str, ...]:
+        """The words around the flags, among which a container's image stands."""
+        return (*self.before, *self.head, self.image)
 
     def text(self, argv: Sequence[str] | None = None) -> str:
         """The whole command for a shell, with other flags where some are given."""
@@ -67,6 +75,8 @@ class Launchers:
     selects: frozenset[str]
     containers: frozenset[str]
     variables: tuple[str, ...]
+    files: tuple[str, ...]
+    deployments: Mapping[str, Any]
     others: tuple[tuple[tuple[str, ...], str], ...]
 
     @property
@@ -87,6 +97,8 @@ def make_launchers(document: Mapping[str, Any]) -> Launchers:
         selects=frozenset(document["selects"]),
         containers=frozenset(document["containers"]["programs"]),
         variables=tuple(document["containers"]["variables"]),
+        files=tuple(document["containers"]["files"]),
+        deployments=document["deployments"],
         others=tuple((tuple(item["names"]), item["what"]) for item in document["others"]),
     )
 
@@ -189,7 +201,10 @@ def _split(words: tuple[str, ...], launchers: Launchers, depth: int) -> Command:
             env = {**_variables(words[:index], launchers), **inner.env}
             if inner.quoted:
                 raise UsageError("a launch inside two quoted texts cannot be read; give the innermost command")
-            return replace(inner, env=env, before=words[:index], after=words[index + 1 :], quoted=index > 0)
+            files = (*_env_files(words[:index], launchers), *inner.env_files)
+            return replace(
+                inner, env=env, env_files=files, before=words[:index], after=words[index + 1 :], quoted=index > 0
+            )
     return _flags_alone(words, launchers)
 
 
@@ -219,16 +234,23 @@ def _holds_text(words: Sequence[str], index: int, launchers: Launchers) -> bool:
         return False
     if len(words) > 1 and not (index and _SHELL_STRING.fullmatch(words[index - 1])):
         return False
-    names = [*launchers.modules, *launchers.wrappers, *(" ".join(program) for program in launchers.programs), *launchers.scripts]
+    names = [
+        *launchers.modules,
+        *launchers.wrappers,
+        *(" ".join(program) for program in launchers.programs),
+        *launchers.scripts,
+    ]
     return len(words) == 1 or any(name in " ".join(word.split()) for name in names)
 
 
 def _command(words: tuple[str, ...], stop: int, launchers: Launchers, serves: bool) -> Command:
     head, argv = list(words[:stop]), list(words[stop:])
     env = _variables(head, launchers)
+    files = _env_files(head, launchers)
     if serves:
         head, argv = _serve_words(head, argv, launchers)
-    return Command(env=env, argv=tuple(argv), head=tuple(head), wrapper=launchers.wrappers.get(words[stop - 1], ""))
+    wrapper = launchers.wrappers.get(words[stop - 1], "")
+    return Command(env=env, argv=tuple(argv), head=tuple(head), wrapper=wrapper, env_files=files)
 
 
 def _serve_words(head: list[str], argv: list[str], launchers: Launchers) -> tuple[list[str], list[str]]:
@@ -283,6 +305,17 @@ def _variables(head: Sequence[str], launchers: Launchers) -> dict[str, str | Unk
                 break
         position += 1
     return inner | _assigned_last(head[start:])
+
+
+def _env_files(head: Sequence[str], launchers: Launchers) -> tuple[str, ...]:
+    """The files of variables that a container among the words is given."""
+    start = next((i for i, word in enumerate(head) if _base(word) in launchers.containers), len(head))
+    found = []
+    for place in range(start, len(head)):
+        name, equals, value = head[place].partition("=")
+        if name in launchers.files and (equals or place + 1 < len(head)):
+            found.append(value if equals else head[place + 1])
+    return tuple(found)
 
 
 def _assigned(words: Sequence[str]) -> dict[str, str | Unknown]:
