@@ -21,7 +21,7 @@ from typing import Any
 
 from recommender.errors import RulebookError
 
-FORMAT = "recommender-library-10"
+FORMAT = "recommender-library-11"
 COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
 SHIPPED = "shipped"
@@ -54,6 +54,41 @@ class Documents(Mapping[str, list[Any]]):
         return len({**self._parsed, **self._places})
 
 
+class Stored(Mapping[str, list[Any]]):
+    """Derived values of a compiled file, each read and parsed when it is asked for. What is damaged is not there."""
+
+    def __init__(self, path: Path, start: int, places: Mapping[str, list[int]]) -> None:
+        self._path = path
+        self._start = start
+        self._places = places
+        self.parsed: dict[str, list[Any]] = {}
+
+    def __getitem__(self, name: str) -> list[Any]:
+        found = self.parsed.get(name)
+        if found is None:
+            found = self.parsed[name] = self._read(name)
+        return found
+
+    def _read(self, name: str) -> list[Any]:
+        start, stop, check = self._places[name]
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._start + start)
+                text = file.read(stop - start)
+        except OSError:
+            raise KeyError(name) from None
+        if zlib.crc32(text) != check:
+            raise KeyError(name)
+        parsed: list[Any] = json.loads(text)
+        return parsed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Library:
     """Every document by its path ("constraints/sglang/attention/x.yaml"), and one digest over all of them.
@@ -64,7 +99,7 @@ class Library:
     root: Path
     digest: str
     documents: Documents
-    derived: Documents
+    derived: Mapping[str, list[Any]]
 
     @cached_property
     def folders(self) -> Mapping[str, tuple[str, ...]]:
@@ -196,24 +231,33 @@ def _folders(documents: Iterable[str]) -> dict[str, tuple[str, ...]]:
 def _load_compiled(path: Path, fingerprint: str) -> Library | None:
     try:
         with open(path, "rb") as file:
-            stored = json.loads(file.readline())
+            first = file.readline()
+            stored = json.loads(first)
             if stored["format"] != FORMAT or stored["fingerprint"] != fingerprint:
                 return None
-            blob = file.read()
+            blob = file.read(stored["read"])
+            size = os.fstat(file.fileno()).st_size
         places, derived, digest = stored["documents"], stored["derived"], stored["digest"]
         if not (isinstance(places, dict) and isinstance(derived, dict) and isinstance(digest, str)):
             return None
-        if stored["size"] != len(blob) or zlib.crc32(blob) != stored["check"]:
+        if len(first) + stored["size"] != size or zlib.crc32(blob) != stored["check"]:
             return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return Library(
-        root=path.parent, digest=digest, documents=Documents({}, blob, places), derived=Documents({}, blob, derived)
+        root=path.parent,
+        digest=digest,
+        documents=Documents({}, blob, places),
+        derived=Stored(path, len(first), derived),
     )
 
 
 def encode(library: Library, derived: Mapping[str, Any], fingerprint: str) -> bytes:
-    """The compiled form of a library, with values worked out from it by name."""
+    """The compiled form of a library, with values worked out from it by name.
+
+    The documents stand first and are read at once; each derived value has its own place and checksum behind them, so that
+    what another release needs is never read.
+    """
     blob = bytearray()
 
     def placed(values: Mapping[str, Any]) -> dict[str, list[int]]:
@@ -224,14 +268,18 @@ def encode(library: Library, derived: Mapping[str, Any], fingerprint: str) -> by
             blob.extend(text)
         return places
 
+    documents = placed(library.documents)
+    read = len(blob)
+    stored = placed({**dict(library.derived), **derived})
     head = {
         "format": FORMAT,
         "fingerprint": fingerprint,
         "digest": library.digest,
-        "documents": placed(library.documents),
-        "derived": placed({**dict(library.derived), **derived}),
+        "documents": documents,
+        "derived": {name: [start, stop, zlib.crc32(blob[start:stop])] for name, (start, stop) in stored.items()},
+        "read": read,
         "size": len(blob),
-        "check": zlib.crc32(blob),
+        "check": zlib.crc32(blob[:read]),
     }
     return json.dumps(head, separators=(",", ":")).encode() + b"\n" + bytes(blob)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -257,9 +257,14 @@ class Rulebook:
     def rules(self) -> Mapping[str, tuple[Rule, ...]]:
         """Every law by id, its editions newest first."""
         if self._rules is None:
-            stored = self.library.derived.get("rules")
-            self._rules = _rules(stored[0] if stored else lean_rules(self.library), self.library.documents)
+            self._rules = _rules(self._lean, self.library.documents)
         return self._rules
+
+    @cached_property
+    def _lean(self) -> Mapping[str, Sequence[str]]:
+        stored = self.library.derived.get("rules")
+        lean: Mapping[str, Sequence[str]] = stored[0] if stored else lean_rules(self.library)
+        return lean
 
     def rule(self, name: str) -> tuple[Rule, ...]:
         """The editions of a law by its id or a former id.
@@ -361,6 +366,13 @@ class Rulebook:
         """
         return self._held(self._places(release))
 
+    def _laws(self, places: Mapping[str, int]) -> dict[str, list[Any]]:
+        """The editions that hold in a release as plain values: the path of each, its place there, and its walk's part."""
+        lean = self._lean
+        return {
+            name: [lean[name][0], place, json.dumps(json.loads(lean[name][1])[place])] for name, place in places.items()
+        }
+
     def _held(self, places: Mapping[str, int]) -> Mapping[str, Rule]:
         return OnDemand(places, lambda name: self.rules[name][places[name]])
 
@@ -384,7 +396,7 @@ class Rulebook:
         stored = self.library.derived.get(f"plan {release}")
         outline = stored[0] if stored else self.outline(release)
         words = self.words(outline["words"])
-        rules = self._held(outline["places"])
+        rules = _held_rules(outline["laws"], self.library.documents)
         defaults = {name: _frozen(value) for name, value in outline["defaults"].items()}
         words.settings = defaults
         steps = _Steps(outline["steps"], rules, words)
@@ -418,7 +430,7 @@ class Rulebook:
             "words": vocabulary,
             "defaults": dict(words.settings),
             "touched": sorted(touched),
-            "places": places,
+            "laws": self._laws(places),
             "steps": [
                 [step.rule.id, step.phase, gate, _plain(step.signs), _plain(step.live)]
                 for step, gate in zip(steps, gates_of(steps, words.settings), strict=True)
@@ -468,20 +480,32 @@ def lean_rules(library: Library) -> dict[str, list[str]]:
     return lean
 
 
+def _text(documents: Mapping[str, Sequence[Any]], path: str, place: int) -> Mapping[str, Any]:
+    document: Mapping[str, Any] = documents[path][place]
+    return document
+
+
 def _rules(lean: Mapping[str, Sequence[str]], documents: Mapping[str, Sequence[Any]]) -> Mapping[str, tuple[Rule, ...]]:
     """Every law's editions by id."""
-
-    def text(path: str, place: int) -> Mapping[str, Any]:
-        document: Mapping[str, Any] = documents[path][place]
-        return document
 
     def editions(name: str) -> tuple[Rule, ...]:
         path, kept = lean[name]
         return tuple(
-            make_rule(document, path, partial(text, path, place)) for place, document in enumerate(json.loads(kept))
+            make_rule(document, path, partial(_text, documents, path, place))
+            for place, document in enumerate(json.loads(kept))
         )
 
     return OnDemand(lean, editions)
+
+
+def _held_rules(laws: Mapping[str, Sequence[Any]], documents: Mapping[str, Sequence[Any]]) -> Mapping[str, Rule]:
+    """The edition of each law that holds in one release."""
+
+    def edition(name: str) -> Rule:
+        path, place, kept = laws[name]
+        return make_rule(json.loads(kept), path, partial(_text, documents, path, place))
+
+    return OnDemand(laws, edition)
 
 
 def _signs(listed: Sequence[Any]) -> Signs:

@@ -8,7 +8,8 @@ import pytest
 
 from recommender import library
 from recommender.errors import RulebookError
-from recommender.library import Library, encode, load_from, parse_yaml, read_files
+from recommender.library import Library, Stored, encode, load_from, parse_yaml, read_files
+from recommender.rulebook import Rulebook
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_files_are_read_and_kept(root: Path) -> None:
         b"[]\n{}",
         b'{"format": "other"}\n',
         b"\x00" * 100,
-        b'{"format":"recommender-library-10","fingerprint":1}\n',
+        b'{"format":"recommender-library-11","fingerprint":1}\n',
     ],
 )
 def test_a_damaged_cache_is_rebuilt(root: Path, damage: bytes) -> None:
@@ -65,6 +66,27 @@ def test_a_flipped_byte_and_a_cut_end_are_noticed(root: Path) -> None:
     for changed in (content[:-3], content.replace(b'"x":1', b'"x":2')):
         cached(root).write_bytes(changed)
         assert dict(load_from(root, derived).documents) == expected
+
+
+def test_a_damaged_derived_value_is_worked_out_again(root: Path) -> None:
+    load_from(root, derived)
+    content = cached(root).read_bytes()
+    cached(root).write_bytes(content.replace(b"[42]", b"[43]"))
+    again = load_from(root, derived)
+    assert again.documents["constraints/a.yaml"] == [{"x": 1}, {"y": "off"}]
+    assert again.derived.get("worked out") is None
+
+
+def test_of_a_compiled_file_only_the_release_asked_about_is_read(book: Rulebook, tmp_path: Path) -> None:
+    """With ever more releases a start stays as quick as it is."""
+    (tmp_path / library.COMPILED).write_bytes(encode(book.library, {}, library.SHIPPED))
+    shipped = load_from(tmp_path)
+    assert isinstance(shipped.derived, Stored)
+    assert {f"plan {release.version}" for release in book.releases} < set(shipped.derived)
+    newest = book.releases[-1].version
+    again = Rulebook(shipped).edition(newest)
+    assert list(again.rules) == list(book.edition(newest).rules)
+    assert set(shipped.derived.parsed) == {f"plan {newest}"}
 
 
 def test_a_changed_file_is_seen(root: Path) -> None:
