@@ -280,19 +280,19 @@ class Rulebook:
         raise UsageError(f"no rule {name!r}{_near(name, self.rules)}; `recommender rules list` names all")
 
     def covered(self, version: str | None) -> tuple[str, str]:
-        """(asked, judged as): the nearest covered release of a version, the one before it where there is one.
-
-        The newest covered release when none is given.
+        """(asked, judged as): the newest covered release up to a version, the newest of all when none is given.
 
         Raises:
-            UsageError: the version is no version.
+            UsageError: the version is no version, or older than every covered release.
         """
         known = [release.version for release in self.releases]
         if version is None:
             return known[-1], known[-1]
         wanted = parse_release(version)
         fitting = [release for release in known if parse_release(release) <= wanted]
-        return version, fitting[-1] if fitting else known[0]
+        if not fitting:
+            raise UsageError(f"SGLang {version} is older than every covered release; covered are {', '.join(known)}")
+        return version, fitting[-1]
 
     def edition(self, release: str) -> Edition:
         """The rules, phases and plan of one covered release, compiled once.

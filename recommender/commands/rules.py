@@ -22,6 +22,7 @@ from recommender.render import rules as render
 from recommender.render.names import LIST_FORMATS, TEXT_FORMATS
 from recommender.rulebook import load_rulebook
 from recommender.session import open_session
+from recommender.versions import uncovered
 
 
 def run_list(*, sglang: str | None, topic: str | None, format_: str) -> int:
@@ -79,7 +80,7 @@ def run_diff(
     for session in sessions:
         if session.asked_release != session.edition.release:
             sys.stderr.write(
-                f"recommender: SGLang {session.asked_release} is not covered; compared as {session.edition.release}\n"
+                f"recommender: {uncovered(session.asked_release, session.edition.release, 'compared')}\n"
             )
     if command is None:
         if gpu is not None or gpus is not None or env:

@@ -21,6 +21,7 @@ from recommender.terms import (
     Value,
     Verdict,
 )
+from recommender.versions import uncovered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -149,7 +150,7 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
     out = console()
     out.print(_headline(result), style="bold")
     if result.sglang != result.judged_as:
-        out.print(f"SGLang {result.sglang} is not covered; judged as {result.judged_as}.")
+        out.print(uncovered(result.sglang, result.judged_as, "judged"))
     if result.image:
         out.print(plain(image_words(result.image)), soft_wrap=False)
     _print_cure(out, result)

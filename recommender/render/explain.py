@@ -12,6 +12,7 @@ from recommender.expr import show
 from recommender.render.console import WIDTH, console, plain
 from recommender.reports import Change, Explanation, LawAccount, Remedy
 from recommender.terms import Bites, Effect, Value
+from recommender.versions import uncovered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,7 +147,7 @@ def print_explanation(explanation: Explanation) -> None:
     if any(law.remedies for law in laws):
         out.print(_filled("To see which cure fits your launch: recommender check --gpu NAME -- COMMAND", "", "  "))
     if explanation.sglang != explanation.judged_as:
-        out.print(f"SGLang {explanation.sglang} is not covered; read as {explanation.judged_as}.")
+        out.print(uncovered(explanation.sglang, explanation.judged_as, "read"))
 
 
 def print_law(out: Console, law: LawAccount, number: str, judged_as: str) -> None:

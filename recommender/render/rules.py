@@ -10,6 +10,7 @@ from recommender.render.console import console, stacked, table
 from recommender.render.explain import law_json, plain_values, print_law, row
 from recommender.reports import LawAccount
 from recommender.terms import Bites, Effect
+from recommender.versions import uncovered
 
 LIST_SCHEMA = "recommender.rules/1"
 SHOW_SCHEMA = "recommender.rule/1"
@@ -38,7 +39,7 @@ def print_list(laws: Sequence[Law], asked: str, judged_as: str) -> None:
     topics = [(topic, list(group)) for topic, group in groupby(laws, key=lambda law: law.topic)]
     out.print(f"{_counted(len(laws), 'law')} of SGLang {judged_as} on {_counted(len(topics), 'topic')}.", style="bold")
     if asked != judged_as:
-        out.print(f"SGLang {asked} is not covered; listed as {judged_as}.")
+        out.print(uncovered(asked, judged_as, "listed"))
     for topic, group in topics:
         out.print(f"\n{topic}", style="bold")
         shown = table([("law", "left"), ("effect", "left")])
