@@ -255,9 +255,9 @@ def _deed(statement: ast.stmt) -> str:
             return "; ".join(f"{name} = {normal(given)}" for name, given in _declared(value))
         return normal(value)
     if isinstance(statement, ast.Assign):
-        value = normal(statement.value)
+        given = normal(statement.value)
         target = ", ".join(normal(each) for each in statement.targets)
-        return "" if value == "X" and target == "X" else f"{target.removeprefix('X.')} = {value}"
+        return "" if given == "X" and target == "X" else f"{target.removeprefix('X.')} = {given}"
     if isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
         return f"{normal(statement.target)} = {normal(statement.value)}" if statement.value is not None else ""
     if isinstance(statement, ast.Raise):
@@ -344,8 +344,7 @@ class Release:
             for statement, way in place.statements:
                 if isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)):
                     continue
-                for node in _texts(statement):
-                    found.append((node, place, statement, way))
+                found += [(text, place, statement, way) for text in _texts(statement)]
         return found
 
     @cached_property
@@ -445,7 +444,8 @@ def _context(release: Release, place: Place, text: str, depth: int = 2) -> froze
 
 
 def _part(release: Release, place: Place, way: Way, deed: str) -> str:
-    hard = spelled(tuple(each for each in way if each[0] != "else"))
+    last = next((i for i in range(len(way), 0, -1) if way[i - 1][0] != "else"), 0)  # what an own last branch excludes
+    hard = spelled(tuple(each for i, each in enumerate(way) if each[0] != "else" or i >= last))
     line = " & ".join([*hard, deed])
     context = _context(release, place, " ".join([*hard, deed]))
     return "\n    ".join([line, *sorted(context)])
@@ -494,9 +494,8 @@ def word(known: Evidence, other: Evidence) -> str:
         return "same" if known.whole == other.whole else "changed" if other.whole else "absent"
     if other.found == "absent":
         return "absent"
-    if known.parts:
-        if known.parts == other.parts:
-            return "same"
+    if known.parts and known.parts == other.parts:
+        return "same"
     if known.whole and known.whole == other.whole and known.by == other.by:
         return "same"
     return "moved" if other.found == "moved" and known.found == "here" else "changed"
@@ -661,7 +660,7 @@ def main(argv: list[str]) -> int:
         found = [words_of(edition, seen) for edition, seen in zip(editions, kept, strict=True)]
         moves = [Move(str(e["since"]), str(e["until"]) if e.get("until") else None) for e in editions]
         doubt = []
-        for place, edition in enumerate(editions):
+        for place in range(len(editions)):
             older = place + 1 < len(editions)
             if older and moves[place + 1].until == moves[place].since:
                 at, certain = border(found[place], found[place + 1], moves[place + 1].since, moves[place].since, versions)
