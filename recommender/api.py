@@ -15,7 +15,7 @@ from recommender.mending import Mend, joined, mends
 from recommender.profiles import Gpu
 from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
-from recommender.session import Launch, Misread, Session, open_session
+from recommender.session import Launch, Misread, Session, open_session, variable_text
 from recommender.terms import (
     UNKNOWN,
     Answer,
@@ -335,13 +335,9 @@ def flags_of(session: Session, cure: Cure) -> tuple[str, ...]:
     changes = {name: cure.changes[name] for name in dict.fromkeys(order) if name in cure.changes}
     variables = {name: value for name, value in changes.items() if name in session.variables}
     gone += [name for name, value in variables.items() if value is None]
-    added = [f"{name}={_variable_text(value)}" for name, value in variables.items() if value is not None]
+    added = [f"{name}={variable_text(value)}" for name, value in variables.items() if value is not None]
     words = [f"({lead} {' '.join(names)})" for lead, names in (("with", added), ("without", gone)) if names]
     return (*flags_for(line, changes), *words)
-
-
-def _variable_text(value: Value) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def parse_finding(session: Session, refusal: object) -> Finding:

@@ -64,6 +64,11 @@ def environment_value(entry: Mapping[str, Any], readers: Mapping[str, Any], text
         return UNKNOWN if default is None else default, False
 
 
+def variable_text(value: Value) -> str:
+    """A variable's value as a shell writes it."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Session:
     """One release of the rulebook, what is known of its installation, and what was already looked up for it."""

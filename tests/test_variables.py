@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from recommender.api import check
+from recommender.cli import run
 from recommender.rulebook import load_rulebook
 from recommender.session import environment_value, open_session
 from recommender.terms import UNKNOWN, CheckResult, Value
@@ -84,3 +87,17 @@ def test_the_old_prefix_means_the_new_one() -> None:
 def test_a_cure_may_be_a_variable() -> None:
     result = check([*LLAMA, "--context-length", "200000"], gpu="h100")
     assert ("(with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1)",) in [cure.flags for cure in result.cures]
+
+
+def test_a_recommended_command_sets_the_variables_it_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "recommend --gpu b200 --model llama-3.1-8b --set context_length=200000"
+    variable = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"
+    assert run(shlex.split(f"{words} --env {variable} --format command")) == 0
+    command = capsys.readouterr().out
+    assert command.startswith(f"{variable} python -m ")
+    assert run(["check", "--gpu", "b200", "--", *shlex.split(command)]) == 0
+    capsys.readouterr()
+    assert run(shlex.split(f"{words} --env {variable} --format flags")) == 0
+    printed = capsys.readouterr()
+    assert variable not in printed.out
+    assert variable in printed.err

@@ -23,7 +23,7 @@ from recommender.forms.names import field_of, read_value, split_pair
 from recommender.profiles import Model, find_model
 from recommender.render.names import RECOMMEND_FORMATS
 from recommender.rulebook import load_rulebook
-from recommender.session import Launch, Session, open_session
+from recommender.session import Launch, Session, open_session, variable_text
 from recommender.terms import UNKNOWN, ImageUse, Unknown, Value
 
 
@@ -183,14 +183,25 @@ def _as_asked(session: Session, settings: Mapping[str, Value], launch: Launch) -
 
 
 def command_of(session: Session, row: Row, split: Command, launch: Launch) -> str:
-    """A row as a whole command."""
+    """A row as a whole command, without a command of the user's with the variables that it rests on."""
     settings = settings_of(session, row)
     line = session.edition.command_line
     if split.head:
         words = rewrite(line, split.argv, _as_asked(session, settings, launch), launch.parsed)
         return split.text(words)
     launcher = session.book.library.one("constraints/sglang/releases.yaml")["launcher"]
-    return Command(head=tuple(launcher), argv=flags_for(line, settings)).text()
+    own = [f"{name}={text}" for name, text in variables_of(session, row, split, launch).items()]
+    return Command(head=(*own, *launcher), argv=flags_for(line, settings)).text()
+
+
+def variables_of(session: Session, row: Row, split: Command, launch: Launch) -> dict[str, str]:
+    """The variables that a row rests on and that neither the user's command nor the image sets."""
+    elsewhere = {*split.env, *(launch.image.sets if launch.image else ())}
+    return {
+        name: variable_text(value)
+        for name, value in row.asked.items()
+        if name in session.variables and name not in elsewhere and value not in (None, UNKNOWN)
+    }
 
 
 def _print(advice: Advice, adviser: Adviser, split: Command, launch: Launch, format_: str, allow_unknown: bool) -> int:
@@ -227,5 +238,9 @@ def _print(advice: Advice, adviser: Adviser, split: Command, launch: Launch, for
             config_mapping(session.edition.command_line, settings_of(session, row)), sort_keys=False
         ).rstrip()
     render.print_words(advice, adviser)
+    beside = variables_of(session, row, split, launch)
+    if beside and not (format_ == "command" and not split.head):
+        words = " ".join(f"{name}={value}" for name, value in beside.items())
+        sys.stderr.write(f"recommender: it rests on {words}, which the launch must set\n")
     sys.stdout.write(text + "\n")
     return 0
