@@ -12,9 +12,9 @@ from recommender.command_line import nearest
 from recommender.errors import UsageError
 from recommender.expr import compile_value
 from recommender.forms.emit import flags_for
-from recommender.laws import FactTable, Rule, Scope
-from recommender.matching import Match
-from recommender.reports import Change, LawAccount, Remedy
+from recommender.laws import FactTable, Rule, Scope, source_of
+from recommender.matching import Match, said_in
+from recommender.reports import Change, General, LawAccount, Remedy
 from recommender.rulebook import ENGINE, Edition, Rulebook
 from recommender.terms import UNKNOWN, Value
 from recommender.versions import in_range, parse_release
@@ -40,6 +40,17 @@ def law_named(book: Rulebook, name: str) -> tuple[Rule, ...]:
 def ids_like(book: Rulebook, word: str) -> tuple[str, ...]:
     """The ids that look like a single word."""
     return nearest(word, tuple(book.rules)) if _AN_ID.fullmatch(word) else ()
+
+
+def general_messages(book: Rulebook, text: str) -> tuple[General, ...]:
+    """What is known of the messages in a text that no law explains, in the order of the file."""
+    found = []
+    for entry in book.library.one(f"{ENGINE}/messages.yaml")["messages"]:
+        said = said_in(text, entry["said"])
+        if said:
+            source = source_of(entry["source"])
+            found.append(General(said=said, means=entry["means"], look=entry["look"], source=source))
+    return tuple(found)
 
 
 def account_of(book: Rulebook, rule: Rule, edition: Edition, match: Match | None = None, text: str = "") -> LawAccount:

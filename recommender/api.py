@@ -71,8 +71,8 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
     Raises:
         UsageError: the release is no release.
     """
-    from recommender.accounts import account_of, editions_of, ids_like, law_named
-    from recommender.matching import akin, trace
+    from recommender.accounts import account_of, editions_of, general_messages, ids_like, law_named
+    from recommender.matching import akin, cut_off, trace
     from recommender.reports import Explanation
 
     rulebook = book or load_rulebook()
@@ -84,12 +84,15 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
         return Explanation(laws=laws, sglang=asked, judged_as=judged, rulebook=rulebook.digest)
     rules = [rule for editions in rulebook.rules.values() for rule in editions_of(editions, judged)]
     traced = trace(subject, rules)
+    general = () if traced.matches else general_messages(rulebook, subject)
     return Explanation(
         laws=tuple(account_of(rulebook, match.rule, edition, match, subject) for match in traced.matches),
         faint=tuple(rule.id for rule in traced.faint),
         last_error=traced.last_error,
         near=() if traced.matches else ids_like(rulebook, subject.strip()),
         akin=() if traced.matches else akin(subject, rules),
+        cut=() if traced.matches or traced.faint or general else cut_off(subject, rules),
+        general=general,
         sglang=asked,
         judged_as=judged,
         rulebook=rulebook.digest,

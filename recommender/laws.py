@@ -72,7 +72,7 @@ class Rule:
         """Where the law was read."""
         given = self._words.get("source") or ()
         listed = given if isinstance(given, (list, tuple)) else (given,)
-        return tuple(_source(item) for item in listed)
+        return tuple(source_of(item) for item in listed)
 
     @property
     def engine_error(self) -> str:
@@ -101,7 +101,8 @@ class Rule:
         return tuple(self._words.get("examples") or ())
 
 
-def _source(item: Any) -> Source:
+def source_of(item: Any) -> Source:
+    """A source as a document gives it: a public address, or a file with a symbol and a release."""
     if isinstance(item, str):
         return Source(file=item)
     return Source(file=str(item["file"]), symbol=str(item.get("symbol") or ""), release=str(item.get("release") or ""))

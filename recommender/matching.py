@@ -42,6 +42,7 @@ _QUOTES = ('"', "'", "`")
 _SPELLINGS = (
     ("\r\n", "\n"), ("\r", "\n"), ("\u2028", "\n"), ("\u00a0", " "),
     ("\u2019", "'"), ("\u2018", "'"), ("\u201c", '"'), ("\u201d", '"'),
+    ("&#x27;", "'"), ("&#39;", "'"), ("&quot;", '"'), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"),
 )  # fmt: skip
 
 
@@ -550,6 +551,42 @@ def last_error(text: Text) -> str:
         if head is not None:
             return " ".join(line[head.start :].split())[:LONGEST_PASSAGE]
     return ""
+
+
+SHORTEST_CUT = 20
+MOST_CUT = 3
+
+
+def cut_off(raw: str, rules: Iterable[Rule]) -> tuple[str, ...]:
+    """The few laws whose message goes on where a text ends, those with the most of it before the end; often none."""
+    end = " ".join(Text(raw[-LONGEST_PASSAGE:]).lines.split()).rstrip(".\u2026\"'`) ")
+    begun: dict[str, int] = {}
+    for rule in rules:
+        begun[rule.id] = max((_begun(end, each.runs) for each in literals_of(rule.engine_error)), default=0)
+    longest = max(begun.values(), default=0)
+    names = sorted(name for name, length in begun.items() if longest and length == longest)
+    return tuple(names) if len(names) <= MOST_CUT else ()
+
+
+def _begun(end: str, runs: Sequence[str]) -> int:
+    """How many characters of a pattern's own words stand at the end of a text that breaks off in them."""
+    before = 0
+    for run in runs:
+        lengths = range(len(run) - 1, SHORTEST_CUT - 1, -1)
+        said = next((length for length in lengths if end.endswith(run[:length].rstrip())), 0)
+        if said:
+            return before + said
+        if run not in end:
+            return 0
+        before += len(run)
+    return 0
+
+
+def said_in(raw: str, pattern: str) -> str:
+    """The last line of a text that a pattern is found in; empty when there is none."""
+    text = Text(raw[-TOLERANT_TAIL:]).lines
+    last = max((found.start() for found in _compiled(pattern).finditer(text)), default=None)
+    return "" if last is None else " ".join(_line_at(text, last).text.split())
 
 
 _AKIN_WORD = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")

@@ -62,11 +62,22 @@ class LawAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class General:
+    """A message that names no law, whoever raises it: the words `said`, what they mean, and where to look next."""
+
+    said: str
+    means: str
+    look: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """The laws behind a text, most specific first.
 
     `faint` are laws that raise such a message at places which the text does not show; `last_error` is the last error
-    that the text names; `near` are ids that look like a word which is none, `akin` laws that speak of the same things.
+    that the text names; `near` are ids that look like a word which is none, `akin` laws that speak of the same things,
+    `cut` laws whose message begins as the text ends; `general` is what is known of messages without a law.
     """
 
     laws: tuple[LawAccount, ...]
@@ -74,6 +85,8 @@ class Explanation:
     last_error: str = ""
     near: tuple[str, ...] = ()
     akin: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+    general: tuple[General, ...] = ()
     sglang: str = ""
     judged_as: str = ""
     rulebook: str = ""

@@ -139,3 +139,53 @@ def test_every_report_has_a_class_and_its_reason() -> None:
         assert report["class"] in ("judgeable", "not-covered", "not-enough"), report["n"]
         assert report["why"], report["n"]
         assert bool(report.get("launches")) == (report["class"] == "judgeable"), report["n"]
+
+
+# --- their messages ---------------------------------------------------------------------------------------------------
+
+
+def numbers(kind: str) -> list[str]:
+    """The reports whose message is of a kind."""
+    return sorted((str(number) for number in answers()[kind]), key=int)
+
+
+def messages() -> dict[int, str]:
+    return {report["n"]: report["message"] for report in reports() if "message" in report}
+
+
+@pytest.mark.parametrize("number", numbers("messages"))
+def test_the_message_of_a_report_leads_to_its_law(number: str) -> None:
+    message = messages()[int(number)]
+    for text in (
+        message,
+        f"[2026-11-01 10:00:00 TP0] {message}",
+        f"service-1  | \x1b[31m{message}\x1b[0m\nservice-1  | \n",
+    ):
+        laws = recommender.explain(text).laws
+        assert answers()["messages"][number] in {law.rule for law in laws if law.said == laws[0].said}
+
+
+@pytest.mark.parametrize("number", numbers("offered"))
+def test_a_message_that_names_no_law_by_itself_is_offered_one(number: str) -> None:
+    explanation = recommender.explain(messages()[int(number)])
+    assert not explanation.laws
+    assert answers()["offered"][number] in {*explanation.faint, *explanation.akin}
+
+
+@pytest.mark.parametrize("number", numbers("general"))
+def test_a_message_without_a_law_is_explained_as_what_it_is(number: str) -> None:
+    explanation = recommender.explain(messages()[int(number)])
+    assert not explanation.laws
+    assert explanation.general
+
+
+@pytest.mark.parametrize("number", numbers("silent"))
+def test_a_message_that_nothing_is_known_of_names_no_law(number: str) -> None:
+    explanation = recommender.explain(messages()[int(number)])
+    assert [explanation.laws, explanation.faint, explanation.general, explanation.cut] == [(), (), (), ()]
+
+
+def test_every_message_of_a_report_is_asked_about() -> None:
+    kinds = [answers()[kind] for kind in ("messages", "offered", "general", "silent")]
+    listed = [int(number) for kind in kinds for number in kind]
+    assert sorted(listed) == sorted(messages())

@@ -31,6 +31,8 @@ def run(*, subject: str, sglang: str | None, format_: str) -> int:
         sys.stdout.write(json.dumps(render.explanation_json(explanation), indent=2) + "\n")
     elif explanation.laws:
         render.print_explanation(explanation)
+    else:
+        render.print_general(explanation)
     if not explanation.laws:
         sys.stderr.write(f"recommender: {render.no_law(explanation, subject)}\n")
     return 0 if explanation.laws else 1

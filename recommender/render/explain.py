@@ -150,6 +150,18 @@ def print_explanation(explanation: Explanation) -> None:
         out.print(uncovered(explanation.sglang, explanation.judged_as, "read"))
 
 
+def print_general(explanation: Explanation) -> None:
+    """What is known of messages that no law is behind."""
+    out = console()
+    for item in explanation.general[:MOST_LAWS]:
+        out.print(_filled(item.means, "", ""), style="bold")
+        row(out, "found", shortened(item.said))
+        row(out, "look", item.look)
+        release = f", {item.source.release}" if item.source.release else ""
+        row(out, "source", f"{item.source.file} {item.source.symbol}".strip() + release)
+        out.print()
+
+
 def print_law(out: Console, law: LawAccount, number: str, judged_as: str) -> None:
     """One law: its statement, then labelled lines."""
     out.print(_filled(f"{number}{law.statement}", "", " " * len(number)), style="bold")
@@ -235,6 +247,11 @@ def no_law(explanation: Explanation, subject: str | None = None) -> str:
             f"this message alone names no law ({laws} would fit): "
             'paste it with the traceback above it, the lines that read File "...", line N, in ...'
         )
+    if explanation.cut:
+        laws = _listed(explanation.cut[:MOST_LAWS])
+        return f"the text may break off in the words of {laws} (see recommender explain LAW); paste the whole message"
+    if explanation.general:
+        return f"no law of SGLang {explanation.judged_as} is behind this text; what its words mean is told above"
     if explanation.akin:
         return (
             f"no law raises this message; nearest to it: {', '.join(explanation.akin)} (see recommender explain LAW); "
@@ -262,6 +279,11 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         "last_error": explanation.last_error or None,
         "near": list(explanation.near),
         "akin": list(explanation.akin),
+        "breaks_off_in": list(explanation.cut),
+        "general": [
+            {"said": plain(item.said), "means": item.means, "look": item.look, "source": item.source.file}
+            for item in explanation.general
+        ],
     }
 
 
