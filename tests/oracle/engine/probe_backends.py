@@ -143,7 +143,10 @@ def window_of(config: Any, draft: bool) -> int | None:
 
 @contextlib.contextmanager
 def on_cpu() -> Iterator[None]:
-    """Streams, pinned memory and cuBLAS are the device's; what a constructor makes of them is not looked at."""
+    """Streams, pinned memory and cuBLAS are the device's; what a constructor makes of them is not looked at.
+
+    `create`: not every release has what is replaced.
+    """
     setup = "sglang.srt.model_executor.model_runner_components.attention_backend_setup"
     make = torch.zeros
 
@@ -153,9 +156,7 @@ def on_cpu() -> Iterator[None]:
     with (
         mock.patch(f"{setup}.init_cublas"),
         mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._multi_ctas_kv_counter_bytes", return_value=8),
-        mock.patch(
-            "sglang.srt.layers.attention.trtllm_mla_backend._jit_fixup_module", create=True
-        ),  # not in every release
+        mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._jit_fixup_module", create=True),
         mock.patch("torch.cuda.Stream"),
         mock.patch("torch.zeros", zeros),
         mock.patch("triton.next_power_of_2", lambda n: 1 << max(n - 1, 0).bit_length()),

@@ -19,6 +19,7 @@ from tests.oracle.records import DATA, RecordError
 from .backends import BACKENDS
 from .drafts import DRAFTS
 from .probe import Probe
+from .trees import TREES
 
 KDA = (
     "--model-path kimi-linear-48b-a3b --trust-remote-code --tp-size 4 --attention-backend triton --mamba-ssm-dtype bfloat16 "
@@ -74,6 +75,7 @@ PROBES = (
     ),
     *BACKENDS,
     *DRAFTS,
+    *TREES,
 )
 
 
