@@ -358,7 +358,7 @@ class Adviser:
                 more = True
                 break
         rows = [*known, *doubtful]
-        excluded = self._excluded(candidates, impossible, [encoded for _, encoded in asked])
+        excluded = self._excluded(candidates, impossible, [encoded for _, encoded in asked if not encoded.hopeless])
         if not rows:
             return Advice(
                 rows=(),

@@ -162,6 +162,7 @@ def test_reasons_name_the_bound_that_stopped_the_deeper_row() -> None:
         ),
         ("qwen3-32b", "qwen3-8b", {"EAGLE": "plain-model-is-no-eagle-draft", "EAGLE3": "eagle3-needs-an-eagle3-draft"}),
         ("gemma-4-26b-a4b", "google/gemma-4-26B-A4B-it-assistant", {"EAGLE3": "gemma4-assistant-is-no-eagle3-draft"}),
+        ("qwen3-32b", "z-lab/Qwen3-8B-DFlash-b16", {"DFLASH": "dflash-draft-fits-the-target-width"}),
         ("deepseek-v3", None, {"DFLASH": "dflash-needs-a-draft", "DSPARK": "dspark-needs-a-draft"}),
     ],
 )
