@@ -96,7 +96,8 @@ def draft_steps(args: Args) -> None:
         if name.startswith("_create_") and name.endswith("_backend") and name != "_create_backend"
     ]
     answer = mock.MagicMock(return_value=("found", mock.MagicMock()))
-    with mock.patch.multiple(factory, **dict.fromkeys(built, answer)):
+    wrapped = "sglang.srt.layers.attention.attention_registry.attn_backend_wrapper_for_draft_extend"
+    with mock.patch.multiple(factory, **dict.fromkeys(built, answer)), mock.patch(wrapped):
         if not args.enable_multi_layer_eagle:  # its worker has no steps of this kind
             factory.create_decode_backend()
         factory.create_draft_extend_backend()
@@ -173,10 +174,11 @@ def dspark_settings(args: Args) -> None:
     from sglang.srt.speculative.dspark_components.dspark_config import resolve_runtime_config
 
     published(args.server_args)
+    target = config_of(args, draft=False)
     resolve_runtime_config(
         draft_hf_config=config_of(args, draft=True).hf_config,
         speculative_num_draft_tokens=args.speculative_num_draft_tokens,
-        target_vocab_size=config_of(args, draft=False).vocab_size,
+        target_vocab_size=getattr(target.hf_text_config, "padded_vocab_size", None) or target.vocab_size,
     )
 
 
@@ -201,6 +203,68 @@ def dspark_worker(args: Args) -> None:
             parallel = types.SimpleNamespace(pp_group=types.SimpleNamespace(is_last_rank=True), tp_rank=0, **widths)
             stack.enter_context(mock.patch.object(module, "get_parallel", return_value=parallel))
         module.DSparkWorkerV2(**{name: known[name] for name in wanted})
+
+
+@probe
+def dspark_loaded_worker(args: Args) -> None:
+    """DSPARK's worker with its draft model loaded, as far as its last check; modes and configurations are real."""
+    from sglang.srt.runtime_context import get_parallel
+    from sglang.srt.speculative.dspark_components import dspark_worker_v2 as module
+    from sglang.srt.speculative.ragged_verify import RaggedVerifyMode, read_ragged_verify_mode
+
+    published(args.server_args)
+    target = mock.MagicMock()
+    target.model_runner.model_config = config_of(args, draft=False)
+    bundle = mock.MagicMock()
+    bundle.draft_model_runner.model_config = config_of(args, draft=True)
+    known = {
+        "server_args": args.server_args,
+        "gpu_id": 0,
+        "nccl_port": 0,
+        "target_worker": target,
+        "ps": mock.MagicMock(),
+    }
+    known["ps"].attn_tp_size = get_parallel().attn_tp_size
+    wanted = set(inspect.signature(module.DSparkWorkerV2.__init__).parameters) & set(known)
+    wide = args.attn_dp_size > 1 if hasattr(args, "attn_dp_size") else args.enable_dp_attention
+    parallel = mock.MagicMock(attn_dp_enabled=wide, enable_dp_attention=wide, attn_tp_size=get_parallel().attn_tp_size)
+    planner = mock.MagicMock(is_compact_mode=read_ragged_verify_mode() is RaggedVerifyMode.COMPACT)
+    loaded = ("resolve_draft_parallel_layout", "model_draft_parallel_spec", "get_pp_stage_load_group", "get_dp_tp_group",
+              "draft_pp_context", "SpecTpSync", "replace", "build_block_pos_offsets", "make_draft_block_spec_info")  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        for name in loaded:
+            stack.enter_context(mock.patch.object(module, name, mock.MagicMock(), create=True))
+        stack.enter_context(mock.patch.object(module, "build_draft_tp_worker", return_value=bundle))
+        stack.enter_context(mock.patch.object(module, "get_parallel", return_value=parallel))
+        stack.enter_context(mock.patch.object(module, "DSparkVerifyPlanner", return_value=planner))
+        stack.enter_context(mock.patch.object(module, "TargetHiddenKvInjector", PASSED))
+        stack.enter_context(mock.patch.object(module.DSparkWorkerV2, "_draft_context"))
+        module.DSparkWorkerV2(**{name: known[name] for name in wanted})
+
+
+class Buckets:
+    """Token counts to capture; whoever reads them is past the check."""
+
+    def __iter__(self) -> Any:
+        raise PassedError
+
+
+@probe
+def decode_graphs(args: Args) -> None:
+    """What captures the decode graphs of the target, as far as its check of ragged verification."""
+    from sglang.srt.model_executor.runner import decode_cuda_graph_runner as module
+
+    made = runner(args)
+    made.device, made.lora_manager = "cuda", None
+    made.decode_num_tokens_per_req.return_value = args.speculative_num_draft_tokens
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(module, "get_batch_sizes_to_capture", return_value=([1], [1])))
+        stack.enter_context(mock.patch("torch.get_device_module"))
+        plugin = "sglang.srt.batch_overlap.two_batch_overlap.TboCudaGraphRunnerPlugin.__init__"
+        stack.enter_context(mock.patch(plugin, return_value=None))
+        buckets = "_build_ragged_verify_token_buckets"
+        stack.enter_context(mock.patch.object(module.DecodeCudaGraphRunner, buckets, return_value=Buckets()))
+        module.DecodeCudaGraphRunner(made)
 
 
 @probe

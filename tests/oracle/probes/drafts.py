@@ -132,6 +132,16 @@ DRAFTS = (
         "trtllm-mha-verifies-ragged-on-datacenter-blackwell", "ragged_verification", "h100",
         f"{QWEN.format('DSPARK', 'dspark-flat')} --attention-backend trtllm_mha", on="b200", env=COMPACT,
     ),
+    shows(
+        "dspark-compact-attention-dp-runs-eagerly", "dspark_loaded_worker", "h100",
+        f"{QWEN.format('DSPARK', 'dspark-flat')} --tp-size 4 --dp-size 2 --enable-dp-attention --enable-dp-lm-head",
+        env=COMPACT, passes_env={},
+    ),
+    shows(
+        "compact-verification-captures-alone", "decode_graphs", "h100",
+        f"{QWEN.format('DSPARK', 'dspark-flat')} --attention-backend fa3 --disable-cuda-graph-padding",
+        f"{QWEN.format('DSPARK', 'dspark-flat')} --attention-backend fa3", env=COMPACT, releases=LATER,
+    ),
     shows("frozen-kv-needs-the-full-triple", "reserved_tokens", "h100", GEMMA.format(""), GEMMA.format(CHAIN)),
     shows(
         "tree-fits-its-candidates", "draft_tree", "h100", GEMMA.format(SHAPE.format(3, 1, 5)), GEMMA.format(CHAIN),
