@@ -146,6 +146,7 @@ if __name__ == "__main__":
     import probe as shared  # further checks register with the module of that name
     import probe_backends  # noqa: F401
     import probe_drafts  # noqa: F401
+    import probe_recurrent  # noqa: F401
     import probe_trees  # noqa: F401
 
     shared.main()

@@ -19,6 +19,7 @@ from tests.oracle.records import DATA, RecordError
 from .backends import BACKENDS
 from .drafts import DRAFTS
 from .probe import Probe
+from .recurrent import RECURRENT
 from .trees import TREES
 
 KDA = (
@@ -75,6 +76,7 @@ PROBES = (
     ),
     *BACKENDS,
     *DRAFTS,
+    *RECURRENT,
     *TREES,
 )
 
