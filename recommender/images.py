@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
-from recommender.devices import Gpu
+from recommender.devices import Gpu, find_gpu
 from recommender.errors import UsageError
-from recommender.facts import an_object, book, evaluate, nearest, no_strangers, profiles_of, shortened
+from recommender.facts import Facts, an_object, book, evaluate, nearest, no_strangers, profiles_of, shortened
 from recommender.terms import ImageUse, Unknown
 
 NONE = "none"
@@ -96,6 +96,8 @@ def image_use(
 
 
 def _in_command(words: Sequence[str]) -> Image | None:
+    if not any(words):
+        return None
     for image in images().values():
         if any(fnmatchcase(word, tag) for word in words for tag in image.tags):
             return image
@@ -103,7 +105,16 @@ def _in_command(words: Sequence[str]) -> Image | None:
 
 
 def _assumed(gpu: Gpu) -> Image | None:
+    return _matching(gpu.facts) if gpu.id is None else _assumed_on_profile(gpu.id)
+
+
+@cache
+def _assumed_on_profile(name: str) -> Image | None:
+    return _matching(find_gpu(name).facts)
+
+
+def _matching(facts: Facts) -> Image | None:
     for image in images().values():
-        if image.assumed_on and evaluate(book().expression(image.assumed_on), gpu.facts) is True:
+        if image.assumed_on and evaluate(book().expression(image.assumed_on), facts) is True:
             return image
     return None
