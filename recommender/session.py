@@ -254,12 +254,14 @@ class Session:
         return (None,)
 
     def fixes(self, rule: str) -> tuple[Mapping[str, Expression], ...]:
-        """A rule's own cures, compiled."""
+        """A rule's own cures, compiled; those that the release has no words for are left out."""
         if rule not in self._fixes:
             words = self.edition.words
+            said = {**self.edition.command_line.fields, **(self.book.settings.get("environment") or {})}
             self._fixes[rule] = tuple(
                 {name: compile_value(value, words) for name, value in fix.items()}
                 for fix in self.edition.rules[rule].fix
+                if all(value is None or name in said for name, value in fix.items())
             )
         return self._fixes[rule]
 
