@@ -20,10 +20,11 @@ from tests.oracle.installation import installed
 from tests.oracle.records import Answered, RecordError, read, recorded_file, write
 from tests.oracle.replay import Replayed, clashes, replay, without
 
-RELEASES = ("0.5.23",)
+RELEASES = ("0.5.23", "0.5.19")
 DATA = Path(__file__).parent / "data"
 UNSHOWN, WITHOUT_EXAMPLES = "unshown-rules.txt", "rules-without-examples.txt"
 each_release = pytest.mark.parametrize("release", RELEASES)
+newest_release = pytest.mark.parametrize("release", RELEASES[:1])  # the lists of unshown rules are about this one
 _folders = tempfile.TemporaryDirectory()
 
 
@@ -136,7 +137,7 @@ def _examples(release: str) -> Iterator[Example]:
 
 
 @pytest.mark.long
-@each_release
+@newest_release
 def test_every_rule_is_noticed(release: str) -> None:
     """With a rule out of the plan a recorded answer differs, or the engine confirms an example that only this rule meets."""
     here = session(release)
