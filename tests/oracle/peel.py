@@ -117,20 +117,20 @@ def changed(session: Session, launch: Answered, changes: Mapping[str, Value]) ->
 
 def step(session: Session, peeled: Peeled, figures: Figures) -> Answered | None:
     """What to ask next of a launch that the engine refused; None when it is done with."""
-    where = f"{peeled.now.at.partition(':')[0]}: {' '.join(peeled.now.message.split())[:80]}"
     found = raised_of(session, peeled)
-    told = {item.rule for item in early(peeled.first.findings)}
+    rules = session.edition.rules
+    foreseen = any(matches(rules[item.rule], peeled.now) for item in early(peeled.first.findings))
     if peeled.raised:
         figures.refusals += 1
-        hit = next((name for name in told if matches(session.edition.rules[name], peeled.now)), "")
-        figures.foreseen += bool(hit)
-        if not hit:
-            hidden = {item.rule: item.after for item in peeled.first.not_judged_rules}
-            name = found.rule if found else where
-            why = f"hidden after {hidden[name]}" if name in hidden else "not told"
-            _note(figures.missed, f"{name} ({why}), cured: {peeled.raised[-1]}", peeled)
+        figures.foreseen += foreseen
+    if not foreseen or found is None:
+        hidden = {item.rule: item.after for item in peeled.first.not_judged_rules}
+        where = f"{peeled.now.at.partition(':')[0]}: {' '.join(peeled.now.message.split())[:80]}"
+        why = "no finding of ours" if found is None else "not told"
+        name = found.rule if found else where
+        why = f"hidden after {hidden[name]}" if name in hidden else why
+        _note(figures.missed, f"{name} ({why}){f', cured: {peeled.raised[-1]}' if peeled.raised else ''}", peeled)
     if found is None:
-        _note(figures.missed, f"{where} (no finding of ours)", peeled)
         return None
     if found.rule in peeled.raised:
         _note(figures.unhelpful, f"{found.rule}: {show(peeled.cured[-1][1])}", peeled)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.oracle import client, record, sample
+from recommender.rulebook import load_rulebook
+from recommender.session import open_session
+from tests.oracle import client, peel, record, sample
 from tests.oracle.agree import equal
 from tests.oracle.devices import USUAL, devices_of
 from tests.oracle.folders import example_checkpoints, profiles, write_folders
-from tests.oracle.records import Answered, read, recorded_file
+from tests.oracle.records import Answered, answered, read, recorded_file
 
 RELEASE = "0.5.23"
 
@@ -96,3 +99,36 @@ def _said(launch: Answered) -> dict[str, object]:
 
 def _values(launch: Answered, reply: client.Answer) -> dict[str, object]:
     return {"resolved": {name: reply["resolved"].get(name) for name in launch.resolved}} if launch.ok else {}
+
+
+def test_a_cure_is_said_in_words(tmp_path: Path) -> None:
+    session = open_session(load_rulebook(), RELEASE, tmp_path)
+    argv = ("--model-path", "x", "--attention-backend", "fa4", "--dp-size", "2", "--enable-dp-attention")
+    launch = Answered(device="b200", argv=argv, ok=False, env={"SGLANG_USE_AITER": "1"})
+    changes = {"attention_backend": "triton", "enable_dp_attention": None, "SGLANG_USE_AITER": None, "dp_size": 1}
+    again = peel.changed(session, launch, changes)
+    assert again is not None
+    assert again.argv == ("--model-path", "x", "--attention-backend", "triton", "--dp-size", "1")
+    assert again.env == {}
+    assert peel.changed(session, launch, {"no_such_setting": 1}) is None
+    stated = peel.changed(session, launch, {"SGLANG_RAGGED_VERIFY_MODE": "static"})
+    assert stated is not None
+    assert stated.env == {"SGLANG_USE_AITER": "1", "SGLANG_RAGGED_VERIFY_MODE": "static"}
+
+
+def test_peeling_finds_what_the_first_answer_hid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A stand-in for the engine refuses twice: by a law that was told, then by one that was not."""
+    session = open_session(load_rulebook(), RELEASE, write_folders(tmp_path / "checkpoints"))
+    argv = ("--model-path", "llama-3.1-8b", "--tp-size", "2", "--attention-backend", "trtllm_mla")
+    refused = Answered(device="h100", argv=argv, ok=False, message="TRTLLM MLA backend is only supported on Blackwell")
+    other = {"ok": False, "message": "a refusal that no rule knows", "at": "srt/server_args.py:1"}
+
+    def answers(release: str, cases: dict[str, list[dict[str, object]]]) -> Iterator[list[Answered]]:
+        for device, asked in cases.items():
+            yield [answered(device, case, other) for case in asked]
+
+    monkeypatch.setattr(peel, "answers", answers)
+    figures = peel.Figures()
+    peel.peel(session, RELEASE, [refused], figures)
+    assert (figures.refused, figures.refusals, figures.foreseen) == (1, 1, 0)
+    assert any("no finding of ours" in cause for cause in figures.missed)
