@@ -4,7 +4,8 @@
 
 Of each drawn launch that the engine refuses: the finding that the engine raised is cured with its own first verified fix and
 the engine is asked again, until it accepts. What it then raises must have been among the findings of the first answer; a
-startup finding that we still make when the engine accepts is false. Exit 1 when any launch is missed or a finding false.
+startup finding that we still make when the engine accepts is false. Every drawn launch is compared as `compare --live` does.
+Exit 1 when any launch is missed, a finding false or a launch judged differently.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from recommender.forms.emit import rewrite
 from recommender.session import Session
 from recommender.terms import CheckResult, Cure, Finding, Value, Verdict
 
-from .agree import early, matches
+from .agree import Tally, early, matches
 from .client import OracleError
-from .compare import say, session_of
+from .compare import report as report_tally
+from .compare import say, session_of, tally_of
 from .devices import devices_of
-from .record import add_draw_options, answers, drawn
+from .record import add_draw_options, answers, drawn, reported
 from .records import Answered, RecordError
 
 MOST_ROUNDS = 12
@@ -217,8 +219,8 @@ def peel(session: Session, release: str, refused: Iterable[Answered], figures: F
         print(f"round: {sum(map(len, cases.values()))} asked, {len(open_)} refused", file=sys.stderr)
 
 
-def refused_launches(given: argparse.Namespace, release: str) -> list[Answered]:
-    """As many drawn launches as wanted that the engine refuses, evenly from devices and kinds."""
+def refused_launches(given: argparse.Namespace, session: Session, release: str, tally: Tally) -> list[Answered]:
+    """As many drawn launches as wanted that the engine refuses, evenly from devices and kinds; all are compared."""
     devices = devices_of(given.devices)
     kinds = given.kinds.split(",")
     each = -(-2 * given.count // (len(devices) * len(kinds)))
@@ -226,7 +228,8 @@ def refused_launches(given: argparse.Namespace, release: str) -> list[Answered]:
     cases = {device: drawn(device, seeds, each, kinds, release) for device in devices}
     found: list[Answered] = []
     share = -(-given.count // len(devices))
-    for replies in answers(release, cases):
+    for replies in answers(release, cases, fields=reported(release)):
+        tally_of(session, replies, tally)
         refusals = [answer for answer in replies if answer.ok is False]
         step_ = max(1, len(refusals) // share)
         found.extend(refusals[::step_][:share])
@@ -264,15 +267,16 @@ def main() -> int:
     options.set_defaults(count=300, kinds=KINDS)
     options.add_argument("--show", type=int, default=1, help="launches of each cause")
     given = options.parse_args()
-    figures = Figures()
+    figures, tally = Figures(), Tally()
     try:
         session = session_of(given.release)
-        peel(session, given.release, refused_launches(given, given.release), figures)
+        peel(session, given.release, refused_launches(given, session, given.release, tally), figures)
     except (OracleError, RecordError) as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
+    report_tally(tally, given.show)
     report(figures, given.show)
-    return 1 if figures.missed or figures.false or figures.unhelpful else 0
+    return 1 if figures.missed or figures.false or figures.unhelpful or tally.causes else 0
 
 
 if __name__ == "__main__":
