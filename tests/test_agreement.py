@@ -121,7 +121,8 @@ def test_the_engine_objects_to_no_example(release: str) -> None:
         if problem and example.rule.id not in unshown():
             problems.append(f"{example.name}: {problem}")
     assert not problems, "\n".join(problems)
-    assert unasked <= 0.05 * len(list(_examples(release))), (
+    # Some the machine cannot answer; of an older release few editions are its own, so a few of them are a larger share.
+    assert unasked <= max(5, 0.05 * len(list(_examples(release)))), (
         f"{unasked} examples have no recorded answer: record them anew"
     )
 
