@@ -15,6 +15,7 @@ PREFILL = f"{EAGLE3} {{}} --disaggregation-mode prefill --attention-backend trit
 NGRAM = "--speculative-algorithm NGRAM --speculative-ngram-max-bfs-breadth {}"
 QSA = f"--model-path examples/qwen4-exp --speculative-algorithm EAGLE {SHAPE}"
 M3 = f"--model-path examples/minimax-m3 {NGRAM} --attention-backend triton --page-size 1"
+MANY = "--tp-size 32 --nnodes 4 --node-rank 0 --dist-init-addr 10.0.0.1:5000"  # a rank has one head of each kind
 KIMI = f"--model-path kimi-k2 --tp-size 8 --trust-remote-code {HEAD} --attention-backend trtllm_mla {{}}"
 
 
@@ -101,6 +102,10 @@ TREES = (
     shows(
         "latent-draft-backends-chain-only", "draft_steps", "h200", f"{split('fa3', 'flashmla')} {TREE}",
         f"{split('fa3', 'flashmla')} {CHAIN}", name="flashmla-drafts-a-tree",
+    ),
+    shows(
+        "trtllm-mha-pages-of-128", TARGET, "b200", f"{on('trtllm_mha')} {MANY} --page-size 128",
+        f"{on('trtllm_mha')} {MANY} --page-size 64", name="trtllm-mha-pages-of-128-for-single-heads",
     ),
     shows(
         "torch-native-never-verifies", "torch_native_verify", "h100", f"{on('torch_native')} {NGRAM.format(1)}",
