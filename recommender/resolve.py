@@ -199,7 +199,10 @@ def walk(
                 cause = _first(step.reads, tainted)
                 for name, _ in step.writes:
                     if cause:
-                        tainted[name] = unreached[name] = cause
+                        tainted[name] = cause
+                        # A value made of itself alone (another spelling) is what was asked for: no cure elsewhere changes it.
+                        if step.reads != {name}:
+                            unreached[name] = cause
                     else:
                         unreached.pop(name, None)
             continue

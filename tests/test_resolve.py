@@ -73,6 +73,13 @@ def test_what_a_refusal_hides_is_not_a_finding() -> None:
     assert hidden.isdisjoint(refusals)
 
 
+def test_another_spelling_hides_nothing() -> None:
+    """The engine refuses before it reads the name in upper case; that name is unknown whatever cures the refusal."""
+    result = judged("--model-path llama-3.1-8b --attention-backend flex_attention --speculative-algorithm Medusa")
+    assert ids(result)[:2] == ["flex-attention-never-speculates", "algorithm-name-is-known"]
+    assert not result.not_judged_rules
+
+
 def test_unknown_hardware_is_never_guessed() -> None:
     result = judged(f"{LLAMA} --attention-backend trtllm_mha", gpu=None)
     assert result.verdict is Answer.UNKNOWN
