@@ -31,8 +31,8 @@ def print_version(format_: str) -> None:
         }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
-    covered = ", ".join(f"{release.version} ({release.date})" for release in releases)
-    sys.stdout.write(f"recommender {tool_version()}\nrulebook {book.digest}\nSGLang {covered}\n")
+    covered = "".join(f"SGLang {release.version} ({release.date})\n" for release in releases)
+    sys.stdout.write(f"recommender {tool_version()}\nrulebook {book.digest}\n{covered}")
 
 
 def tool_version() -> str:
