@@ -196,12 +196,13 @@ def _checkpoint(
     told += _stated_by(architecture, f"profiles/architectures/{first}.yaml")
     told += _class_facts(kind)
     defaults = _merged(_class_defaults(kind), (architecture or {}).get("config_defaults", {}))
+    read = _unfolded(config, kind)
     source = _Checkpoint(
         where=where,
         quant_where=where if origin == "profile" else where.replace("config.json", "hf_quant_config.json"),
-        config=config if partial else _merged(defaults, config),
+        config=read if partial else _merged(defaults, read),
         quant=quant,
-        given=config,
+        given=read,
         stated=tuple(facts for _, facts in told),
         stated_in=tuple(place for place, _ in told),
         sources=sources if isinstance(sources, Mapping) else {},
@@ -254,6 +255,15 @@ def _class_defaults(kind: Mapping[str, Any]) -> Mapping[str, Any]:
         part = {"model_type": name, **(_single("config_classes", name) or {}).get("defaults", {})}
         defaults[key] = _merged(part, defaults.get(key, {}))
     return defaults
+
+
+def _unfolded(config: Mapping[str, Any], kind: Mapping[str, Any]) -> Mapping[str, Any]:
+    """config.json with the part that its class reads from the top level when the file does not nest it."""
+    part = kind.get("unnested")
+    if not part or isinstance(config.get(part), dict):
+        return config
+    own = {"architectures", "model_type", "quantization_config", "vision_config"}
+    return {**config, part: {key: value for key, value in config.items() if key not in own}}
 
 
 def _from_profile(folder: str, stem: str) -> Model:

@@ -148,7 +148,7 @@ def changed(seed: int, count: int, changes: int, release: str) -> Iterator[dict[
             elif kind == "other" and movable:
                 place = rng.choice(movable)
                 same = [span for span in donors if span[0] == spans[place][0]]
-                spans[place] = rng.choice(same)
+                spans[place] = rng.choice(same or [spans[place]])
             elif kind == "flag":
                 spans.append(rng.choice(donors))
             else:
