@@ -140,6 +140,14 @@ def test_parts_of_configuration_classes_have_a_profile() -> None:
     assert missing == []
 
 
+def test_a_class_reads_its_part_from_the_top_level_when_the_file_does_not_nest_it(tmp_path: Path) -> None:
+    flat = {**LLAMA, "architectures": ["Qwen2VLForConditionalGeneration"], "model_type": "qwen2_vl"}
+    nested = {"architectures": flat["architectures"], "model_type": "qwen2_vl", "text_config": dict(LLAMA)}
+    for name, config in (("flat", flat), ("nested", nested)):
+        facts = profiles.find_model(str(write(tmp_path / name, config))).facts
+        assert (facts["model.hidden_size"], facts["model.num_layers"]) == (2048, 16), name
+
+
 def test_drafts_and_targets_name_each_other() -> None:
     for _, document in documents("drafts"):
         for target in document["targets"]:
