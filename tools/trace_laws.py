@@ -18,6 +18,10 @@ Locals, helper functions and constants that a condition reads belong to it. Four
     python tools/trace_laws.py report 0.5.15 ... 0.5.23            # one line a law: the word for each release
     python tools/trace_laws.py report --law ID --show 0.5.20 0.5.23    # the evidence itself
     python tools/trace_laws.py bound 0.5.15 ... 0.5.23 [--write]   # move since and until to where the change happened
+    python tools/trace_laws.py follow 0.5.22 0.5.23                # what a new release changed, against the last one
+
+`follow` lists refusals, flags and environment variables that are new or gone, new refusals that no law explains first, and
+the laws whose evidence changed. It is the reading list of a new release; what it does not list was not touched.
 
 `bound` lowers `since` while the word is "same" without a gap, moves the border between two editions to where the new
 evidence begins, and leaves everything else alone; what it could not decide is listed.
@@ -633,9 +637,96 @@ def edited(text: str, moves: Sequence[Move]) -> str:
     return "---\n".join(parts)
 
 
+# --- following --------------------------------------------------------------------------------------------------------
+
+# Where the engine decides whether a launch starts, and how; the rest of the tree says what it says of single requests.
+LAUNCH = ("server_args.py", "arg_groups/", "speculative/", "configs/", "platforms/", "environ.py", "model_executor/",
+          "layers/attention/", "layers/moe/", "mem_cache/", "managers/scheduler", "disaggregation/")  # fmt: skip
+VARIABLE = re.compile(r"(?:SGLANG|SGL)_[A-Z0-9_]+")
+
+
+def refusals(release: Release) -> dict[str, str]:
+    """The engine's refusals where launches are decided: the text, and where it stands."""
+    found: dict[str, str] = {}
+    for text, place, statement, _ in release.said:
+        if isinstance(statement, (ast.Raise, ast.Assert)) and place.file.startswith(LAUNCH) and len(text) > 15:
+            found.setdefault(" ".join(text.split()), f"{place.file} {place.name}")
+    return found
+
+
+def variables(release: Release) -> set[str]:
+    """The environment variables that the engine's Python names."""
+    names = {text for text, *_ in release.said if VARIABLE.fullmatch(text)}
+    texts = (name for name in release.constants if VARIABLE.fullmatch(name))
+    declared = {
+        target.id
+        for place in release.places
+        if place.file == "environ.py"
+        for node in ast.walk(place.node)
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and VARIABLE.fullmatch(target.id)
+    }
+    return names | set(texts) | declared
+
+
+def flags_of(version: str) -> dict[str, str]:
+    """The flags of a release in the catalogue, each with everything the table says of it."""
+    table = json.loads((RULES / "flags" / "catalogue.json").read_text(encoding="utf-8"))
+    wanted = key_of(version)
+    found = {}
+    for entry in table["flags"]:
+        if key_of(entry["since"]) <= wanted and (not entry.get("until") or wanted < key_of(entry["until"])):
+            kept = {key: value for key, value in entry.items() if key not in ("since", "until")}
+            found.update({name: json.dumps(kept, sort_keys=True) for name in entry["names"]})
+    return found
+
+
+def follow(last: str, new: str, engines: Path) -> Iterator[str]:
+    """The reading list of a release, one line each."""
+    old, now = (Release(v, engines / v / "sglang" / "srt").read() for v in (last, new))
+    before, after = flags_of(last), flags_of(new)
+    known = " ".join(path.read_text(encoding="utf-8") for path in RULES.glob("*/*.yaml"))
+    if before == after:
+        yield f"flags: the catalogue tells {last} and {new} apart by nothing; run tools/make_catalogue.py first"
+    for sign, names in (("+", set(after) - set(before)), ("-", set(before) - set(after))):
+        yield from (f"flag {sign} {name}" for name in sorted(names))
+    yield from (f"flag ~ {name}" for name in sorted(set(before) & set(after)) if before[name] != after[name])
+    for sign, names in (("+", variables(now) - variables(old)), ("-", variables(old) - variables(now))):
+        yield from (f"variable {sign} {name}{' (a law reads it)' if name in known else ''}" for name in sorted(names))
+    patterns = {
+        str(edition["engine_error"]): path.stem
+        for path, editions in laws()
+        for edition in editions
+        if edition.get("engine_error")
+    }
+    said, gone = refusals(now), refusals(old)
+    fresh: list[tuple[str, str, str]] = []
+    for text in sorted(set(said) - set(gone)):
+        law = next((name for pattern, name in patterns.items() if re.search(pattern, text)), "")
+        fresh.append((law, said[text], text))
+    yield from (f"refusal + {place}: {text}" + (f" [{law}]" if law else "") for law, place, text in sorted(fresh))
+    for text in sorted(set(gone) - set(said)):
+        law = next((name for pattern, name in patterns.items() if re.search(pattern, text)), "")
+        yield f"refusal - {gone[text]}: {text}" + (f" [{law}]" if law else "")
+    for path, editions in laws():
+        held = next((e for e in editions if _in_force(e, last)), None)
+        if held is None:
+            continue
+        was, is_now = gather(old, held), gather(now, held)
+        told = word(was, is_now)
+        if told not in ("same", "unknown"):
+            yield f"law {told} {path.parent.name}/{path.stem} ({likeness(was, is_now):.2f} alike)"
+
+
+def _in_force(edition: Mapping[str, Any], version: str) -> bool:
+    until = edition.get("until")
+    return key_of(str(edition["since"])) <= key_of(version) and (not until or key_of(version) < key_of(str(until)))
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=["report", "bound"])
+    parser.add_argument("what", choices=["report", "bound", "follow"])
     parser.add_argument("releases", nargs="+")
     parser.add_argument("--engines", type=Path, default=ENGINES, help="a folder of RELEASE/sglang/srt trees")
     parser.add_argument("--keep", type=Path, default=ENGINES.parent / "traces", help="where evidence is kept between runs")
@@ -645,6 +736,12 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     versions = sorted(options.releases, key=key_of)
     gc.disable()  # trees are many small objects that all live as long as their release
+    if options.what == "follow":
+        if len(versions) != 2:
+            parser.error("follow compares two releases: LAST NEW")
+        for line in follow(versions[0], versions[1], options.engines):
+            print(line)
+        return 0
     chosen = list(laws(options.law))
     shown: list[list[dict[str, Evidence]]] = [[{} for _ in editions] for _, editions in chosen]
     for version in versions:
