@@ -119,7 +119,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
     findings = (*refused, *findings, *misread)
     doubts = _doubts(session, launch, gpu)
     return CheckResult(
-        verdict=answer_of(findings),
+        verdict=promised(answer_of(findings), gpu),
         findings=findings,
         values=_values(result),
         not_judged_rules=hidden,
@@ -129,6 +129,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
         sglang=session.asked_release,
         judged_as=session.edition.release,
         gpu=gpu.name if gpu else "",
+        unproven=gpu.unproven if gpu else "",
         model=str(launch.asked.get(session.roles["model"], "")),
         rulebook=session.book.digest,
         image=launch.image,
@@ -180,6 +181,11 @@ def answer_of(findings: Sequence[Finding]) -> Answer:
     if any(item.verdict is Verdict.BREAKS for item in early):
         return Answer.REFUSES
     return Answer.UNKNOWN if early else Answer.ACCEPTS
+
+
+def promised(answer: Answer, gpu: Gpu | None) -> Answer:
+    """What can be promised of an answer: where laws were only read, a refusal still quotes the engine, silence proves nothing."""
+    return Answer.UNKNOWN if answer is Answer.ACCEPTS and gpu is not None and gpu.unproven else answer
 
 
 class Values(Settings):

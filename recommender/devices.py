@@ -26,12 +26,15 @@ from recommender.facts import (
 from recommender.terms import UNKNOWN, Value
 
 DETECTION_SECONDS = 5.0
-_KEYS = ("id", "names", "family", "facts", "source")
+_KEYS = ("id", "names", "family", "facts", "unproven", "source")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """A device. `count` is how many the user named or the machine has, None when nobody said."""
+    """A device. `count` is how many the user named or the machine has, None when nobody said.
+
+    `unproven` says why nobody could hold the laws against the engine there; empty where somebody did.
+    """
 
     id: str | None
     name: str
@@ -39,6 +42,7 @@ class Gpu:
     count: int | None = None
     aliases: tuple[str, ...] = ()
     family: str = ""
+    unproven: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
     origin_of: Callable[[str], str] = field(default=str, repr=False, compare=False)
 
@@ -88,6 +92,7 @@ def _gpu(stem: str, document: Mapping[str, Any], count: int | None = None) -> Gp
         count=count,
         aliases=names,
         family=str(document.get("family", "")),
+        unproven=str(document.get("unproven", "")),
         sources=document.get("source", {}),
         origin_of=_origin(stated, document.get("source", {}), f"profile: {where}"),
     )

@@ -153,7 +153,7 @@ class CheckResult:
 
     `values` holds every setting with its origin; `findings` are in the engine's order; `not_judged_rules` read what an earlier
     refusal hid; `not_judged_flags` are covered by no rule; `doubts` name what was not known (device, model); `cures` are changes
-    that leave the whole launch clean, the best first.
+    that leave the whole launch clean, the best first. `unproven` says why nothing can be promised on this device.
     """
 
     verdict: Answer
@@ -166,6 +166,7 @@ class CheckResult:
     sglang: str = ""
     judged_as: str = ""
     gpu: str = ""
+    unproven: str = ""
     model: str = ""
     rulebook: str = ""
     image: ImageUse | None = None

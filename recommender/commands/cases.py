@@ -99,6 +99,7 @@ def case_json(result: CheckResult, session: Session) -> dict[str, Any]:
     values = result.values.plain
     return {
         "verdict": result.verdict.value,
+        **({"unproven": result.unproven} if result.unproven else {}),
         "findings": [finding_json(finding, full=False) for finding in result.findings],
         "not_judged": list(result.not_judged_flags),
         "image": image_json(result.image),

@@ -105,6 +105,7 @@ def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
         "sglang": result.sglang,
         "judged_as": result.judged_as,
         "gpu": result.gpu or None,
+        **({"unproven": result.unproven} if result.unproven else {}),
         "model": result.model or None,
         "image": image_json(result.image),
         "verdict": result.verdict.value,
@@ -135,10 +136,16 @@ def _headline(result: CheckResult) -> str:
         return f"REFUSED by {where}: {_laws(len(refused))} in the way."
     if refused:
         return f"FAILS LATER on {where}: it starts, then {_laws(len(refused))} in the way."
+    if result.verdict is Answer.UNKNOWN and result.unproven and not _unjudged(result):
+        return f"UNKNOWN (source only) for {where}: nothing refuses it, but nothing was tried there."
     if result.verdict is Answer.UNKNOWN:
         return f"UNKNOWN for {where}: nothing refuses it, but not every law can be judged."
     degraded = sum(item.effect is Effect.DEGRADES for item in result.findings)
     return f"VALID for {where}" + (f", with {degraded} warning{'s' if degraded > 1 else ''}." if degraded else ".")
+
+
+def _unjudged(result: CheckResult) -> bool:
+    return any(item.verdict is Verdict.UNKNOWN and item.effect is Effect.REJECTS for item in result.findings)
 
 
 def _laws(count: int) -> str:
@@ -151,6 +158,8 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
     out.print(_headline(result), style="bold")
     if result.sglang != result.judged_as:
         out.print(uncovered(result.sglang, result.judged_as, "judged"))
+    if result.unproven:
+        out.print(result.unproven)
     if result.image:
         out.print(plain(image_words(result.image)), soft_wrap=False)
     _print_cure(out, result)

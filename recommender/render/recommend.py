@@ -31,6 +31,8 @@ def print_table(advice: Advice, adviser: Adviser, best: str) -> None:
     doubt = "; not every law can be judged" if advice.rows[0].unknown else ""
     out.print(f"Best on {device}, SGLang {release}, {adviser.ask.concurrency} requests at once{doubt}:", style="bold")
     out.print(best, style="green", soft_wrap=True)
+    if adviser.ask.gpu.unproven:
+        out.print(f"Nothing was tried there. {adviser.ask.gpu.unproven}")
     if adviser.ask.image:
         out.print(plain(image_words(adviser.ask.image)))
     _print_rows(out, advice, adviser)
@@ -208,6 +210,7 @@ def advice_json(advice: Advice, adviser: Adviser, flags: Sequence[Sequence[str]]
         "sglang": session.asked_release,
         "judged_as": session.edition.release,
         "gpu": adviser.ask.gpu.name,
+        **({"unproven": adviser.ask.gpu.unproven} if adviser.ask.gpu.unproven else {}),
         "gpus": adviser.ask.gpus,
         "image": image_json(adviser.ask.image),
         "concurrency": adviser.ask.concurrency,
