@@ -442,13 +442,20 @@ class Rulebook:
 
         The flags that only other releases have are settings too, at their default: without the flag nobody can ask for more.
         """
+        wanted = parse_release(release)
         settings: dict[str, Value] = {}
         for known in (*self.catalogue.releases, release):
             settings |= {name: spec.default for name, spec in self.catalogue.command_line(known).fields.items()}
         for section in ("environment", "internal"):
             for name, entry in (self.settings.get(section) or {}).items():
-                settings[name] = _frozen(entry.get("default") if isinstance(entry, Mapping) else None)
+                settings[name] = _frozen(_default(entry, wanted) if isinstance(entry, Mapping) else None)
         return settings
+
+
+def _default(entry: Mapping[str, Any], release: tuple[int, ...]) -> Any:
+    """The default of a setting in a release; `earlier` lists what it was, the first one that ends after it is in force."""
+    held = (old for old in entry.get("earlier", ()) if in_range(release, None, str(old["until"])))
+    return next(held, entry).get("default")
 
 
 def _frozen(value: Any) -> Value:

@@ -131,3 +131,28 @@ def test_yaml_words_stay_words() -> None:
 def test_missing_files_are_said(tmp_path: Path) -> None:
     with pytest.raises(RulebookError, match="no constraints"):
         load_from(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "judged"),
+    [
+        ("0.5.23.post1", "0.5.23"),
+        ("0.5.20.dev1", "0.5.20"),
+        ("0.5.19rc1", "0.5.19"),
+        ("0.5.15.post1", "0.5.15"),
+        ("0.5.99", "0.5.23"),
+        ("1.0", "0.5.23"),
+    ],
+)
+def test_a_release_that_is_not_covered_is_judged_as_its_base(asked: str, judged: str) -> None:
+    from recommender.rulebook import load_rulebook
+
+    assert load_rulebook().covered(asked) == (asked, judged)
+
+
+def test_an_older_release_is_refused_with_those_that_are_covered() -> None:
+    from recommender.errors import UsageError
+    from recommender.rulebook import load_rulebook
+
+    with pytest.raises(UsageError, match=r"0\.5\.14 is older than every covered release; covered are 0\.5\.15, .*0\.5\.23"):
+        load_rulebook().covered("0.5.14")

@@ -498,9 +498,10 @@ def word(known: Evidence, other: Evidence) -> str:
         return "same" if known.whole == other.whole else "changed" if other.whole else "absent"
     if other.found == "absent":
         return "absent"
-    if known.parts and known.parts == other.parts:
-        return "same"
-    if known.whole and known.whole == other.whole and known.by == other.by:
+    if known.parts and other.parts:
+        if known.parts == other.parts:
+            return "same"
+    elif known.whole and known.whole == other.whole and known.by == other.by:
         return "same"
     return "moved" if other.found == "moved" and known.found == "here" else "changed"
 
