@@ -33,6 +33,7 @@ from recommender.terms import (
 
 if TYPE_CHECKING:
     from recommender.advise import Advice
+    from recommender.catalogue import Refusal
     from recommender.reports import Explanation
 
 MOST_CURES_IN_A_ROW = 6
@@ -106,15 +107,17 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
     result = walk(session.plan, launch.asked, facts, suspects=suspects, keep=cures)
     findings, hidden = findings_of(result, facts)
     if cures:
-        findings = tuple(_with_cures(session, result, facts, finding) for finding in findings)
+        findings = tuple(_with_cures(session, launch, result, facts, finding) for finding in findings)
     refused = tuple(parse_finding(session, refusal) for refusal in launch.refusals)
     whole: tuple[Cure, ...] = ()
     if cures and refused:
         mended = [mends(session.edition.command_line, refusal) for refusal in launch.refusals]
-        refused = tuple(_mended(session, launch, gpu, *each) for each in zip(refused, mended, strict=True))
+        refused = tuple(
+            _mended(session, launch, gpu, *each) for each in zip(refused, launch.refusals, mended, strict=True)
+        )
         whole = _whole_mends(session, launch, gpu, mended)
     elif cures:
-        whole = _whole_cures(session, launch.asked, facts, findings)
+        whole = _whole_cures(session, launch, facts, findings)
     misread = tuple(variable_finding(session, item) for item in launch.misread)
     findings = (*refused, *findings, *misread)
     doubts = _doubts(session, launch, gpu)
@@ -227,35 +230,38 @@ def _doubts(session: Session, launch: Launch, gpu: Gpu | None) -> tuple[str, ...
     return tuple(found)
 
 
-def _with_cures(session: Session, result: Walk, facts: FactTable, finding: Finding) -> Finding:
+def _with_cures(session: Session, launch: Launch, result: Walk, facts: FactTable, finding: Finding) -> Finding:
     """The finding with its cures: the rule's own, in their order, and where none leaves the launch clean what a search finds."""
     struck = next(item for item in result.struck if item.step.rule.id == finding.rule and not item.after)
     if finding.verdict is not Verdict.BREAKS or finding.effect not in (Effect.REJECTS, Effect.DEGRADES):
         return finding
     found = _cures(session, result, facts, struck)
-    return replace(finding, cures=tuple(replace(cure, flags=flags_of(session, cure)) for cure in found))
+    return replace(finding, cures=tuple(_spelled(session, launch, cure) for cure in found))
 
 
-def _whole_cures(
-    session: Session, asked: Mapping[str, Value], facts: FactTable, findings: Sequence[Finding]
-) -> tuple[Cure, ...]:
+def _whole_cures(session: Session, launch: Launch, facts: FactTable, findings: Sequence[Finding]) -> tuple[Cure, ...]:
     """Changes that leave the whole launch clean: first the cures that do so alone, then those that need others beside them."""
     refused = [item for item in findings if item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS]
     listed = [cure for finding in refused or findings for cure in finding.cures]
     found = {_said(cure): cure for cure in listed if cure.clean}
     if refused:
         for cure in listed[:MOST_COMPLETED]:
-            changes = None if cure.clean else _changes_to_clean(session, asked, cure.changes, facts)
+            changes = None if cure.clean else _changes_to_clean(session, launch.asked, cure.changes, facts)
             if changes:
                 made = replace(cure, changes=changes, clean=True, from_rule=False)
-                found.setdefault(_said(made), replace(made, flags=flags_of(session, made)))
+                found.setdefault(_said(made), _spelled(session, launch, made))
     return tuple(found.values())
 
 
-def _mended(session: Session, launch: Launch, gpu: Gpu | None, finding: Finding, found: Sequence[Mend]) -> Finding:
+def _mended(
+    session: Session, launch: Launch, gpu: Gpu | None, finding: Finding, refusal: Refusal, found: Sequence[Mend]
+) -> Finding:
     """A refusal of the parser with what to write instead; a mend is clean where nothing else is in the way."""
-    alone = len(launch.refusals) == 1
-    cures = (_mend_cure(session, mend, mend.changes, alone and not _left(session, launch, gpu, mend)) for mend in found)
+    others = [each.words[index] for each in launch.refusals if each is not refusal for index in each.drop]
+    cures = []
+    for mend in found:
+        clean = len(launch.refusals) == 1 and not _left(session, launch, gpu, mend)
+        cures.append(_mend_cure(session, launch, mend, mend.changes, clean, others))
     return replace(finding, cures=tuple(cures))
 
 
@@ -265,11 +271,20 @@ def _left(session: Session, launch: Launch, gpu: Gpu | None, mend: Mend) -> bool
     return bool(rejections(walk(session.plan, asked, session.facts_of(gpu, asked, session.roles))))
 
 
-def _mend_cure(session: Session, mend: Mend, changes: Mapping[str, Value], clean: bool) -> Cure:
-    rest = {name: value for name, value in changes.items() if mend.changes.get(name) != value}
+def _mend_cure(
+    session: Session,
+    launch: Launch,
+    mend: Mend,
+    changes: Mapping[str, Value],
+    clean: bool,
+    others: Sequence[str] = (),
+) -> Cure:
+    """A mend as a cure; `others` are refused words that it leaves where they are."""
+    rest = {name: value for name, value in changes.items() if name not in mend.changes or mend.changes[name] != value}
     left_out = (f"(without {' '.join(mend.left_out)})",) if mend.left_out else ()
     words = (*mend.words, *flags_of(session, Cure(changes=rest)), *left_out)
-    return Cure(changes=changes, flags=words, clean=clean)
+    argv = _argv(session, launch, rest)
+    return Cure(changes=changes, flags=words, argv=(*others, *argv, *mend.words) if argv else (), clean=clean)
 
 
 def _whole_mends(
@@ -289,7 +304,7 @@ def _whole_mends(
         facts = session.facts_of(gpu, asked, session.roles)
         changes = _changes_to_clean(session, asked, {}, facts)
         if changes is not None and mend.changes.keys().isdisjoint(changes):
-            found.append(_mend_cure(session, mend, {**mend.changes, **changes}, clean=True))
+            found.append(_mend_cure(session, launch, mend, {**mend.changes, **changes}, clean=True))
     return tuple(found)
 
 
@@ -332,8 +347,24 @@ def _cures(session: Session, result: Walk, facts: FactTable, struck: Struck) -> 
     return found
 
 
+def _spelled(session: Session, launch: Launch, cure: Cure) -> Cure:
+    """The cure with its words, for a reader and for a program."""
+    return replace(cure, flags=flags_of(session, cure), argv=_argv(session, launch, cure.changes))
+
+
+def _argv(session: Session, launch: Launch, changes: Mapping[str, Value]) -> tuple[str, ...]:
+    """The whole command line after a change, without what the parser refuses; empty where a word of it is not known."""
+    from recommender.forms.emit import rewrite
+
+    parsed = launch.parsed
+    if not parsed.is_whole:
+        return ()
+    own = replace(parsed, from_config=frozenset())  # the words of a --config file stand among its words
+    return rewrite(session.edition.command_line, parsed.words, changes, own)
+
+
 def flags_of(session: Session, cure: Cure) -> tuple[str, ...]:
-    """A cure as the words of a command line."""
+    """A cure as a reader is told: the words of a command line, then what is set or left out beside them."""
     from recommender.forms.emit import flags_for
 
     line = session.edition.command_line

@@ -107,6 +107,11 @@ class Parsed:
     unread: tuple[str, ...] = ()
     from_config: frozenset[str] = field(default_factory=frozenset)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every word is known, so that the command can be written again."""
+        return _PLACEHOLDER not in self.words
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Span:

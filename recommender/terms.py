@@ -95,10 +95,15 @@ class Settings(Mapping[str, Known]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cure:
-    """A verified change of a launch: `changes` maps settings to new values (None unsets), `flags` spells them."""
+    """A verified change of a launch: `changes` maps settings to new values (None unsets), `flags` tells them to a reader.
+
+    For a program: `argv` is the whole command line after the change, empty where a word of it is not known; the variables
+    of the environment are in `changes` only.
+    """
 
     changes: Mapping[str, Value]
     flags: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
     clean: bool = False
     from_rule: bool = True
 

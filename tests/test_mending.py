@@ -13,6 +13,7 @@ from recommender.mending import mends
 from recommender.profiles import find_gpu
 from recommender.rulebook import load_rulebook
 from recommender.session import open_session
+from recommender.terms import UNKNOWN
 
 BOOK = load_rulebook()
 NEWEST = BOOK.releases[-1].version
@@ -28,6 +29,7 @@ FIRST = {
     "--attention-backend trtlm_mha": "--attention-backend trtllm_mha",
     "--elastic-ep-rejoin": "(without --elastic-ep-rejoin)",
     "--foo 3": "(without --foo 3)",
+    "--foo 3 --prompt-tokens-buckets 1": "(without --prompt-tokens-buckets) (without --foo 3)",
     "--page-size x": "(without --page-size x)",
     "--foo 3 --mamba-scheduler-strategy extra_buffer": "--mamba-radix-cache-strategy extra_buffer",
     "--cuda-graph-max-bs 8 --speculative-algorithm NGRAM --attention-backend trtllm_mha": (
@@ -51,6 +53,42 @@ def test_a_missing_model_has_no_mend() -> None:
     assert result.cures == ()
 
 
+# words, and the command line that a program is told to run
+ARGV = {
+    "--cuda-graph-max-bs 8": "--cuda-graph-max-bs-decode 8",
+    "--foo 3": "",
+    "--foo 3 --attention-backend=trtlm_mha": "--attention-backend trtllm_mha",
+    "--cuda-graph-max-bs 8 --speculative-algorithm NGRAM --attention-backend trtllm_mha": (
+        "--speculative-algorithm NGRAM --attention-backend trtllm_mha --speculative-ngram-max-bfs-breadth 1"
+        " --cuda-graph-max-bs-decode 8"
+    ),
+    "--dp-size 2 --enable-dp-attention": "",
+}
+
+
+@pytest.mark.parametrize("words", ARGV)
+def test_a_program_is_told_the_whole_command(words: str) -> None:
+    here = open_session(BOOK, NEWEST)
+    result = check_launch(here, here.read(shlex.split(f"{MODEL} {words}")), find_gpu("b200"))
+    assert result.cure is not None
+    assert " ".join(result.cure.argv) == f"{MODEL} {ARGV[words]}".strip()
+    assert not check_launch(here, here.read(result.cure.argv), find_gpu("b200"), cures=False).rejected
+
+
+def test_each_refusal_is_mended_alone() -> None:
+    here = open_session(BOOK, NEWEST)
+    result = check_launch(here, here.read(shlex.split(f"{MODEL} --foo 3 --page-size x")), find_gpu("b200"))
+    last = [finding.cures[-1].argv for finding in result.findings]
+    assert last == [("--foo", "3", *shlex.split(MODEL)), ("--page-size", "x", *shlex.split(MODEL))]
+
+
+def test_a_command_with_an_unknown_word_is_not_written() -> None:
+    here = open_session(BOOK, NEWEST)
+    result = check_launch(here, here.read([*shlex.split(MODEL), "--port", UNKNOWN, "--foo", "3"]), find_gpu("b200"))
+    assert result.cure is not None
+    assert result.cure.argv == ()
+
+
 NAMES = sorted({name for release in BOOK.releases for name in BOOK.edition(release.version).command_line.names})
 
 
@@ -70,8 +108,6 @@ def test_a_clean_cure_is_clean(flags: list[str], values: list[str]) -> None:
     if not launch.refusals:
         return
     for cure in check_launch(here, launch, gpu).cures:
-        left = [word for word in cure.flags if not word.startswith("(")]
-        kept = [word for name, word in launch.spelled.items() if name in cure.changes]
-        again = here.read(here.edition.command_line.without(launch.parsed.words, cure.changes) + left)
-        assert again.refusals == (), kept
+        again = here.read(cure.argv)
+        assert again.refusals == ()
         assert not check_launch(here, again, gpu, cures=False).rejected

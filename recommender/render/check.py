@@ -12,6 +12,7 @@ from recommender.terms import (
     Answer,
     Bites,
     CheckResult,
+    Cure,
     Effect,
     Finding,
     ImageUse,
@@ -75,12 +76,17 @@ def finding_json(finding: Finding, full: bool = True) -> dict[str, Any]:
         "cures": [
             {
                 "flags": list(cure.flags),
-                "changes": {k: machine_value(v) for k, v in cure.changes.items()},
+                **cured_json(cure),
                 "clean": cure.clean,
             }
             for cure in finding.cures
         ],
     }
+
+
+def cured_json(cure: Cure) -> dict[str, Any]:
+    """What a program runs instead: the words of the command, null where one is not known, and the settings that changed."""
+    return {"argv": list(cure.argv) or None, "changes": {k: machine_value(v) for k, v in cure.changes.items()}}
 
 
 def image_json(image: ImageUse | None) -> dict[str, Any] | None:
@@ -110,6 +116,7 @@ def check_json(result: CheckResult, fields: Iterable[str]) -> dict[str, Any]:
         "image": image_json(result.image),
         "verdict": result.verdict.value,
         "cures": [list(cure.flags) for cure in result.cures],
+        "cured": [cured_json(cure) for cure in result.cures],
         "findings": [finding_json(finding) for finding in result.findings],
         "not_judged": list(result.not_judged_flags),
         "not_judged_rules": [{"rule": item.rule, "after": item.after} for item in result.not_judged_rules],

@@ -19,10 +19,8 @@ from typing import Any
 
 from recommender import profiles
 from recommender.api import check_launch
-from recommender.errors import UsageError
-from recommender.forms.emit import rewrite
-from recommender.session import Session
-from recommender.terms import CheckResult, Cure, Finding, Value, Verdict
+from recommender.session import Session, variable_text
+from recommender.terms import CheckResult, Cure, Finding, Verdict
 
 from .agree import Tally, early, matches
 from .client import OracleError
@@ -45,7 +43,7 @@ class Peeled:
     first: CheckResult
     result: CheckResult
     raised: list[str] = field(default_factory=list)
-    cured: list[tuple[str, Mapping[str, Value]]] = field(default_factory=list)
+    cured: list[tuple[str, Cure]] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,21 +98,17 @@ def raised_of(session: Session, peeled: Peeled) -> Finding | None:
     return next((item for item in broken(peeled.result) if matches(rules[item.rule], peeled.now)), None)
 
 
-def changed(session: Session, launch: Answered, changes: Mapping[str, Value]) -> Answered | None:
-    """The launch after a change of settings; None where no words say it."""
+def changed(session: Session, launch: Answered, cure: Cure) -> Answered | None:
+    """The launch after a cure, as it says to a program; None where no words say it."""
     line = session.edition.command_line
     variables = session.book.settings["environment"]
-    env = {name: text for name, text in launch.env.items() if name not in changes}
-    for name, value in changes.items():
+    env = {name: text for name, text in launch.env.items() if name not in cure.changes}
+    for name, value in cure.changes.items():
         if name in variables and value is not None:
-            env[name] = str(int(value)) if isinstance(value, bool) else str(value)
+            env[name] = variable_text(value)
         elif name not in variables and name not in line.fields:
             return None
-    try:
-        words = rewrite(line, launch.argv, changes, session.read(launch.argv, launch.env).parsed)
-    except UsageError:
-        return None
-    return Answered(device=launch.device, argv=tuple(words), env=env, ok=None)
+    return Answered(device=launch.device, argv=cure.argv, env=env, ok=None) if cure.argv else None
 
 
 def step(session: Session, peeled: Peeled, figures: Figures) -> Answered | None:
@@ -141,14 +135,14 @@ def step(session: Session, peeled: Peeled, figures: Figures) -> Answered | None:
     if cure is None or len(peeled.raised) >= MOST_ROUNDS:
         _note(figures.uncured, found.rule, peeled)
         return None
-    again = changed(session, peeled.now, cure.changes)
+    again = changed(session, peeled.now, cure)
     if again is None:
-        _note(figures.unasked, f"{found.rule}: {show(cure.changes)}", peeled)
+        _note(figures.unasked, f"{found.rule}: {show(cure)}", peeled)
         return None
     for name in followers(session, peeled.now, found, broken(peeled.result)):
         _note(figures.vanished, f"{name} with {found.rule}", peeled)
     peeled.raised.append(found.rule)
-    peeled.cured.append((found.rule, cure.changes))
+    peeled.cured.append((found.rule, cure))
     return again
 
 
@@ -161,7 +155,7 @@ def followers(session: Session, launch: Answered, found: Finding, others: Sequen
     """The findings that go with each of several cures of another: they may be no more than its consequence."""
     told = session.edition.rules
     left = {item.rule for item in others if found.rule not in (item.rule, item.under, *told[item.rule].silent_after)}
-    again = [changed(session, launch, cure.changes) for cure in found.cures]
+    again = [changed(session, launch, cure) for cure in found.cures]
     if len(again) < 2:
         return []
     for each in filter(None, again):
@@ -181,9 +175,9 @@ def settle(peeled: Peeled, figures: Figures) -> None:
             _note(figures.false, name, peeled)
 
 
-def show(changes: Mapping[str, Value]) -> str:
-    """A change as a line."""
-    return ", ".join(f"{name}={value}" for name, value in changes.items())
+def show(cure: Cure) -> str:
+    """A cure as a line."""
+    return " ".join(cure.flags)
 
 
 def _note(groups: dict[str, list[Peeled]], cause: str, peeled: Peeled) -> None:
@@ -253,8 +247,8 @@ def report(figures: Figures, show_: int) -> None:
             for peeled in launches[:show_]:
                 env = "".join(f"{name}={value} " for name, value in peeled.drawn.env.items())
                 say(f"         {peeled.drawn.device}: {env}{' '.join(peeled.drawn.argv)}")
-                for name, changes in peeled.cured:
-                    say(f"           {name}: {show(changes)}")
+                for name, cure in peeled.cured:
+                    say(f"           {name}: {show(cure)}")
     for line in figures.lines():
         say(line)
 

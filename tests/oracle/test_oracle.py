@@ -10,6 +10,7 @@ import pytest
 
 from recommender.rulebook import load_rulebook
 from recommender.session import open_session
+from recommender.terms import Cure
 from tests.oracle import client, peel, record, sample
 from tests.oracle.agree import equal
 from tests.oracle.devices import USUAL, devices_of
@@ -101,17 +102,16 @@ def _values(launch: Answered, reply: client.Answer) -> dict[str, object]:
     return {"resolved": {name: reply["resolved"].get(name) for name in launch.resolved}} if launch.ok else {}
 
 
-def test_a_cure_is_said_in_words(tmp_path: Path) -> None:
+def test_a_cure_is_asked_as_it_tells_a_program(tmp_path: Path) -> None:
     session = open_session(load_rulebook(), RELEASE, tmp_path)
-    argv = ("--model-path", "x", "--attention-backend", "fa4", "--dp-size", "2", "--enable-dp-attention")
-    launch = Answered(device="b200", argv=argv, ok=False, env={"SGLANG_USE_AITER": "1"})
-    changes = {"attention_backend": "triton", "enable_dp_attention": None, "SGLANG_USE_AITER": None, "dp_size": 1}
-    again = peel.changed(session, launch, changes)
+    launch = Answered(device="b200", argv=("--model-path", "x"), ok=False, env={"SGLANG_USE_AITER": "1"})
+    argv = ("--model-path", "x", "--attention-backend", "triton")
+    again = peel.changed(session, launch, Cure(changes={"SGLANG_USE_AITER": None}, argv=argv))
     assert again is not None
-    assert again.argv == ("--model-path", "x", "--attention-backend", "triton", "--dp-size", "1")
-    assert again.env == {}
-    assert peel.changed(session, launch, {"no_such_setting": 1}) is None
-    stated = peel.changed(session, launch, {"SGLANG_RAGGED_VERIFY_MODE": "static"})
+    assert (again.argv, again.env) == (argv, {})
+    assert peel.changed(session, launch, Cure(changes={"no_such_setting": 1}, argv=argv)) is None
+    assert peel.changed(session, launch, Cure(changes={})) is None
+    stated = peel.changed(session, launch, Cure(changes={"SGLANG_RAGGED_VERIFY_MODE": "static"}, argv=argv))
     assert stated is not None
     assert stated.env == {"SGLANG_USE_AITER": "1", "SGLANG_RAGGED_VERIFY_MODE": "static"}
 
