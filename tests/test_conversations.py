@@ -152,7 +152,7 @@ def test_json_carries_what_it_rests_on(capsys: pytest.CaptureFixture[str]) -> No
 def test_unknown_rows_are_printed_only_on_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     config = tmp_path / "model"
     config.mkdir()
-    (config / "config.json").write_text('{"architectures": ["NobodyKnowsForCausalLM"], "model_type": "nobody"}')
+    (config / "config.json").write_text('{"architectures": ["NobodyKnowsForCausalLM"], "model_type": "llama"}')
     words = f"recommend --gpu h100 --model {config} --format flags"
     code, out, err = answer(words, capsys)
     assert (code, out) == (1, "")
