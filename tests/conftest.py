@@ -66,7 +66,7 @@ PINS: tuple[dict[str, Any], ...] = (
 
 def draw_question(rng: random.Random) -> tuple[str, int, str, dict[str, Any]]:
     """A random question: device, how many, model, pins."""
-    gpu = rng.choice([name for name in profiles.gpu_ids() if name not in ("cpu",)])
+    gpu = rng.choice([name for name in profiles.gpu_ids() if name != "cpu" and not profiles.find_gpu(name).unproven])
     model, draft = rng.choice(MODELS)
     pins = dict(rng.choice(PINS))
     if draft is not None and rng.random() < 0.8:
