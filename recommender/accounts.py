@@ -29,6 +29,11 @@ def editions_of(editions: Iterable[Rule], release: str) -> list[Rule]:
     return sorted(editions, key=lambda rule: not in_range(wanted, rule.since, rule.until))
 
 
+def traced_rules(book: Rulebook, release: str) -> list[Rule]:
+    """What a message is led back to: every edition of every law, that of a release before its others."""
+    return [rule for editions in book.rules.values() for rule in editions_of(editions, release)]
+
+
 def law_named(book: Rulebook, name: str) -> tuple[Rule, ...]:
     """The editions of the law with this id or former id; none when there is no such law."""
     if not _AN_ID.fullmatch(name):

@@ -72,7 +72,7 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
     Raises:
         UsageError: the release is no release.
     """
-    from recommender.accounts import account_of, editions_of, general_messages, ids_like, law_named
+    from recommender.accounts import account_of, editions_of, general_messages, ids_like, law_named, traced_rules
     from recommender.matching import akin, cut_off, trace
     from recommender.reports import Explanation
 
@@ -83,8 +83,8 @@ def explain(subject: str, *, sglang: str | None = None, book: Rulebook | None = 
     if named:
         laws = (account_of(rulebook, editions_of(named, judged)[0], edition),)
         return Explanation(laws=laws, sglang=asked, judged_as=judged, rulebook=rulebook.digest)
-    rules = [rule for editions in rulebook.rules.values() for rule in editions_of(editions, judged)]
-    traced = trace(subject, rules)
+    rules = traced_rules(rulebook, judged)
+    traced = trace(subject, rules, judged if sglang else "")
     general = () if traced.matches else general_messages(rulebook, subject)
     return Explanation(
         laws=tuple(account_of(rulebook, match.rule, edition, match, subject) for match in traced.matches),

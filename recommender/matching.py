@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from recommender.laws import Rule
+from recommender.versions import in_range, parse_release
 
 LONGEST_PASSAGE = 1500
 LONGEST_LEAD = 600
@@ -195,7 +196,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A rule and the passage that it explains. `agrees` says how well the places agree; higher is better."""
+    """A rule and the passage that it explains. `agrees` says how well the places agree; higher is better.
+
+    `absent`: the release that the text is from does not have the rule.
+    """
 
     rule: Rule
     said: str
@@ -204,11 +208,18 @@ class Match:
     after_head: bool
     weight: int
     nobodys: bool = False
+    absent: bool = False
 
     @property
-    def rank(self) -> tuple[int, int, int, str]:
-        """Best first: a place that agrees, an error before a mere mention, the longest literal text."""
-        return (-max(self.agrees, ELSEWHERE), -self.after_head, -self.weight, self.rule.id)
+    def level(self) -> tuple[int, int, bool, int]:
+        """What a text tells rules apart by, best first: a place that agrees, an error before a mere mention, a rule of its
+        release, the longest literal text."""
+        return (-max(self.agrees, ELSEWHERE), -self.after_head, self.absent, -self.weight)
+
+    @property
+    def rank(self) -> tuple[tuple[int, int, bool, int], str]:
+        """Best first; rules that no text tells apart by name."""
+        return (self.level, self.rule.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -472,7 +483,7 @@ class _Suspect:
                 for place in occurrences(form, needle):
                     yield from _flat_heads_below(form, place)
 
-    def matches(self, text: Text) -> Iterator[Match]:
+    def matches(self, text: Text, absent: bool) -> Iterator[Match]:
         seen: set[Passage] = set()
         for passage in self.passages(text):
             if passage in seen:
@@ -489,6 +500,7 @@ class _Suspect:
                     after_head=passage.after_head,
                     weight=weight,
                     nobodys=_NOBODYS.search(found) is not None,
+                    absent=absent,
                 )
 
 
@@ -512,8 +524,9 @@ def _wordings(passage: Passage, anchored: bool) -> Iterator[str]:
         yield " ".join(message.split())
 
 
-def trace(raw: str, rules: Iterable[Rule]) -> Traced:
-    """The laws behind a text, most specific first; one entry a rule."""
+def trace(raw: str, rules: Iterable[Rule], release: str = "") -> Traced:
+    """The laws behind a text, most specific first; one entry a rule. `release` is that of the text, where it is known."""
+    wanted = parse_release(release) if release else None
     text = Text(raw)
     best: dict[str, Match] = {}
     faint: dict[str, Rule] = {}
@@ -523,7 +536,8 @@ def trace(raw: str, rules: Iterable[Rule]) -> Traced:
         suspect = _Suspect(rule)
         if not suspect.possible(text):
             continue
-        for match in suspect.matches(text):
+        absent = wanted is not None and not in_range(wanted, rule.since, rule.until)
+        for match in suspect.matches(text, absent):
             if match.nobodys and rule.engine_error_at and match.agrees < NEARBY:
                 faint.setdefault(rule.id, rule)
             elif rule.id not in best or match.rank < best[rule.id].rank:

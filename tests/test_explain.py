@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import recommender
 from recommender import matching
-from recommender.accounts import law_named, shown_value
+from recommender.accounts import law_named, shown_value, traced_rules
 from recommender.cli import run
 from recommender.laws import Rule
 from recommender.matching import Literals, Text, Traced, literals_of, needles_of
@@ -28,6 +28,7 @@ from recommender.render.explain import in_words, message_in_words, remedy_words
 from recommender.reports import Change, Explanation, Remedy
 from recommender.rulebook import load_rulebook
 from recommender.terms import UNKNOWN
+from tests.oracle import retrace
 from tests.oracle.agree import matches
 from tests.oracle.examples import all_examples
 from tests.oracle.records import Answered, read, recorded_file
@@ -150,7 +151,7 @@ LOGS = (
 def likeliest(text: str) -> set[str]:
     """The law that explains a text, with those that no text tells from it: the same words at the same place."""
     matches = trace(text).matches
-    return {match.rule.id for match in matches if match.rank[:3] == matches[0].rank[:3]}
+    return {match.rule.id for match in matches if match.level == matches[0].level}
 
 
 def law_of(record: dict[str, Any]) -> Rule:
@@ -220,10 +221,8 @@ def stated_in(release: str) -> list[dict[str, Any]]:
 
 def leads_elsewhere(release: str, text: str, rule: str) -> str:
     """Where a text of a release leads instead of to a rule; empty when the rule is among the likeliest."""
-    laws = load_rulebook().rules_of(release)
-    traced = matching.trace(text, laws.values())
-    listed = "\n- " in text or "\n  - " in text  # the engine tells all its complaints at once, in its own order
-    best = [match.rule.id for match in traced.matches if listed or match.rank[:3] == traced.matches[0].rank[:3]]
+    traced = matching.trace(text, traced_rules(load_rulebook(), release), release)
+    best = retrace.likeliest(traced, text)
     return "" if rule in best else f"{rule}: {best or traced.faint or 'nothing'}"
 
 

@@ -15,6 +15,7 @@ from recommender.session import Session
 from recommender.terms import UNKNOWN, Answer, Bites, CheckResult, Effect, Finding, OriginKind, Verdict
 
 from .records import Answered
+from .retrace import led_elsewhere
 
 # The resolved values that agreement is counted over; the other reported ones are compared and listed too.
 COUNTED = (
@@ -82,6 +83,7 @@ class Tally:
             share("verdict", self.launches - self.excused, "verdicts right"),
             share("value", self.accepted, "both accept, values equal"),
             share("message", self.refused, "both refuse, the engine's message is one of ours"),
+            share("explain", self.refused, "both refuse, explain leads the engine's message to that law"),
             f"left out because the machine had no answer: {self.no_answer}",
         ]
         if self.excused:
@@ -136,7 +138,18 @@ def _differences(
         for name in fields:
             if name in launch.resolved and not equal(result.values[name].value, launch.resolved[name]):
                 yield Difference(kind="value", cause=_value_cause(launch, result, name), counted=name in COUNTED)
-    elif not any(matches(rules[item.rule], launch) for item in result.findings if item.rule in rules):
+        return
+    if launch.ok:
+        return
+    told = frozenset(
+        item.rule for item in result.findings if item.rule in rules and matches(rules[item.rule], launch)
+    )
+    if told:
+        elsewhere = led_elsewhere(session.edition.release, launch, told)
+        if elsewhere:
+            cause = f"explain: {_refusal(launch)}; {', '.join(sorted(told))} is led {elsewhere}"
+            yield Difference(kind="explain", cause=cause)
+    elif result.verdict is Answer.REFUSES:
         ours = ", ".join(item.rule for item in early(result.findings))
         yield Difference(kind="message", cause=f"message: {_refusal(launch)}; ours: {ours}")
 
