@@ -101,51 +101,60 @@ def read_command(
     Flags that the engine does not know are refused, but where another project's launcher takes flags of its own beside the
     engine's they cannot be judged.
     """
-    split = split_words(command)
+    split = split_words(session, command)
     given, unread = environment_of(split, variables(env), session.root)
     use = session.image(image, gpu, split.around, given)
     launch = engines_part(session.read(split.argv, given, use), split)
-    launch = with_unread(launch, unread)
     if split.wrapper:
         sys.stderr.write(
             f"recommender: this starts {split.wrapper}; the engine's flags in it are judged, its own are not\n"
         )
-    return launch
+    return with_unread(launch, unread)
 
 
-def split_words(command: Sequence[str]) -> Command:
-    """A user's command taken apart; one word may be the YAML of a deployment, or the name of a file that holds it.
+def split_words(session: Session, command: Sequence[str]) -> Command:
+    """A user's command taken apart; one word may be a text that holds a launch, or the name of a file that does.
 
     Raises:
-        UsageError: the command is no launch of this engine, or the deployment does not hold exactly one.
+        UsageError: the command is no launch of this engine, or the text does not hold exactly one.
     """
-    from recommender.forms.command import split_command
-    from recommender.forms.deployment import is_deployment, read_deployment, split_deployment
+    from recommender.forms.command import shipped_launchers, split_command, without_prefix
 
+    line = session.edition.command_line
     if len(command) == 1:
-        text = read_deployment(Path(command[0])) or command[0]
-        if is_deployment(text):
-            return split_deployment(text)
-    return split_command(command)
+        from recommender.forms.text import split_form
+
+        split = split_form(command[0], line, frozenset(session.book.settings["internal"]))
+    else:
+        split = split_command(command)
+    bare = without_prefix(split.argv, shipped_launchers(), lambda name: line.flag(name) is not None)
+    changed = [
+        f"{old.partition('=')[0]} as {new.partition('=')[0]}"
+        for old, new in zip(split.argv, bare, strict=True)
+        if old != new
+    ]
+    if changed:
+        sys.stderr.write(f"recommender: read {', '.join(dict.fromkeys(changed))}\n")
+    return replace(split, argv=bare)
 
 
 def environment_of(
     split: Command, own: Mapping[str, str | Unknown], root: Path
 ) -> tuple[dict[str, str | Unknown], tuple[str, ...]]:
-    """(the variables of a launch, those given apart last; the files of variables that cannot be read here)."""
+    """(the variables of a launch, those given apart last; what is asked for that cannot be read here)."""
     if not split.env_files:
-        return {**split.env, **own}, ()
+        return {**split.env, **own}, split.unread
     from recommender.forms.env_file import read_env_files
 
     listed, missing = read_env_files(split.env_files, root)
-    return {**listed, **split.env, **own}, missing
+    return {**listed, **split.env, **own}, (*split.unread, *(f"the variables of {name}" for name in missing))
 
 
-def with_unread(launch: Launch, files: Sequence[str]) -> Launch:
-    """The launch, with files of variables that nobody could read here among what is not judged."""
-    if not files:
+def with_unread(launch: Launch, unread: Sequence[str]) -> Launch:
+    """The launch, with what nobody could read here among what is not judged."""
+    if not unread:
         return launch
-    parsed = replace(launch.parsed, unread=(*launch.parsed.unread, *(f"the variables of {name}" for name in files)))
+    parsed = replace(launch.parsed, unread=(*launch.parsed.unread, *unread))
     return replace(launch, parsed=parsed)
 
 

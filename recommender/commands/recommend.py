@@ -48,7 +48,7 @@ def run(
     """Run `recommend`; returns the exit code."""
     known_format(format_, RECOMMEND_FORMATS)
     session = open_session(load_rulebook(), release_of(sglang))
-    split = split_words(command) if command is not None else Command()
+    split = split_words(session, command) if command is not None else Command()
     device = device_of(gpu, gpus, required=True)
     assert device is not None
     told, unread = environment_of(split, variables(env), session.root)

@@ -79,15 +79,13 @@ def run_diff(
     sessions = (open_session(book, old), open_session(book, new))
     for session in sessions:
         if session.asked_release != session.edition.release:
-            sys.stderr.write(
-                f"recommender: {uncovered(session.asked_release, session.edition.release, 'compared')}\n"
-            )
+            sys.stderr.write(f"recommender: {uncovered(session.asked_release, session.edition.release, 'compared')}\n")
     if command is None:
         if gpu is not None or gpus is not None or env:
             raise UsageError("--gpu, --gpus and --env go with a launch: put its command after --")
         found = differences(book, sessions[0].edition.release, sessions[1].edition.release)
     else:
-        split = split_words(command)
+        split = split_words(sessions[0], command)
         device = device_of(gpu, gpus, required=False)
         found = launch_differences(sessions, split.argv, environment_of(split, variables(env), Path.cwd())[0], device)
     if format_ == "json":

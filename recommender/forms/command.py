@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -16,6 +16,7 @@ from typing import Any
 
 from recommender.errors import UsageError
 from recommender.flags import holds_shell_variable
+from recommender.forms.script import inlined
 from recommender.terms import UNKNOWN, Unknown
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
@@ -34,7 +35,8 @@ class Command:
     `env` holds the variables of the launch; one whose value needs a shell is UNKNOWN. A launch inside a quoted text of
     an outer command has the words around that text in `before` and `after`. `wrapper` says in words whose launcher it is
     that hands the flags on, and has flags of its own; empty for the engine's. `env_files` hold further variables, which those
-    of `env` win over; `image` is that of a container described elsewhere than in the words.
+    of `env` win over; `image` is that of a container described elsewhere than in the words; `unread` says what else is
+    asked for that nobody can read.
     """
 
     env: Mapping[str, str | Unknown] = field(default_factory=dict)
@@ -47,6 +49,7 @@ class Command:
     wrapper: str = ""
     env_files: tuple[str, ...] = ()
     image: str = ""
+    unread: tuple[str, ...] = ()
 
     @property
     def around(self) -> tuple[str, ...]:
@@ -78,6 +81,9 @@ class Launchers:
     files: tuple[str, ...]
     deployments: Mapping[str, Any]
     others: tuple[tuple[tuple[str, ...], str], ...]
+    calls: frozenset[str] = frozenset()
+    prefix: str = ""
+    stands_for: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def forms(self) -> str:
@@ -100,6 +106,9 @@ def make_launchers(document: Mapping[str, Any]) -> Launchers:
         files=tuple(document["containers"]["files"]),
         deployments=document["deployments"],
         others=tuple((tuple(item["names"]), item["what"]) for item in document["others"]),
+        calls=frozenset(document["calls"]),
+        prefix=document["prefixed"]["prefix"],
+        stands_for=document["prefixed"]["stands_for"],
     )
 
 
@@ -180,7 +189,7 @@ def _shell_words(text: str) -> list[str]:
 
 
 def _split_text(text: str, launchers: Launchers, depth: int) -> Command:
-    words = _shell_words(text)
+    words = _shell_words(inlined(text))
     if words and words[0].startswith("-"):
         command = Command(argv=tuple(words))
     else:
@@ -333,12 +342,45 @@ def _value(text: str) -> str | Unknown:
     return UNKNOWN if holds_shell_variable(text) else text
 
 
+def _prefixed(words: Sequence[str], launchers: Launchers) -> tuple[str, ...]:
+    """Of another program's words the flags that it hands on to the engine, as it spells them; none without one of these."""
+    if not launchers.prefix or not any(word.startswith(launchers.prefix) for word in words):
+        return ()
+    kept: list[str] = []
+    taking = False
+    for word in words:
+        if word.startswith("--") or _REDIRECTION.fullmatch(word):
+            name = word.partition("=")[0]
+            taking = name.startswith(launchers.prefix) or name in launchers.stands_for
+        if taking:
+            kept.append(word)
+    models = {launchers.model, *(name for name, ours in launchers.stands_for.items() if ours == launchers.model)}
+    if not models & {word.partition("=")[0] for word in kept}:
+        kept += [launchers.model, "${MODEL}"]  # where it comes from is the other program's own matter
+    return tuple(kept)
+
+
+def without_prefix(words: Sequence[str], launchers: Launchers, known: Callable[[str], bool]) -> tuple[str, ...]:
+    """The words with each flag in place of the one that another program takes for it."""
+    found = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        bare = launchers.stands_for.get(name) or f"--{name[len(launchers.prefix) :]}"
+        ours = name in launchers.stands_for or (launchers.prefix and name.startswith(launchers.prefix) and known(bare))
+        found.append(f"{bare}{equals}{value}" if ours and not known(name) else word)
+    return tuple(found)
+
+
 def _flags_alone(words: tuple[str, ...], launchers: Launchers) -> Command:
     start = 0
     while start < len(words) and (_ASSIGNMENT.match(words[start]) or words[start] in ("env", "export", ";", "&&")):
         start += 1
     if start == len(words) or words[start].startswith("-"):
         return Command(env=_assigned(words[:start]), argv=words[start:], head=words[:start])
+    prefixed = _prefixed(words, launchers)
+    if prefixed:
+        theirs = f"a program that hands its {launchers.prefix}* flags on"
+        return Command(env=_variables(words, launchers), argv=prefixed, wrapper=theirs)
     named = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-m"]
     named += [_base(word) for word in words if not word.startswith("-")]
     for name in named:

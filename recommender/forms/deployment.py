@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from recommender.errors import UsageError
@@ -21,16 +20,6 @@ def is_deployment(text: str, launchers: Launchers | None = None) -> bool:
     """Whether a text is the YAML of a deployment: a line of it begins as launchers.yaml says."""
     marks = (launchers or shipped_launchers()).deployments.get("marks", ())
     return "\n" in text and any(line.startswith(tuple(marks)) for line in text.splitlines())
-
-
-def read_deployment(path: Path) -> str:
-    """The text of a YAML file; empty when there is no such file."""
-    try:
-        if path.suffix not in (".yaml", ".yml") or not path.is_file() or path.stat().st_size > LARGEST_TEXT:
-            return ""
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
 
 
 def split_deployment(text: str, launchers: Launchers | None = None) -> Command:

@@ -141,9 +141,7 @@ def _differences(
         return
     if launch.ok:
         return
-    told = frozenset(
-        item.rule for item in result.findings if item.rule in rules and matches(rules[item.rule], launch)
-    )
+    told = frozenset(item.rule for item in result.findings if item.rule in rules and matches(rules[item.rule], launch))
     if told:
         elsewhere = led_elsewhere(session.edition.release, launch, told)
         if elsewhere:
