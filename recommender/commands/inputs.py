@@ -127,7 +127,7 @@ def split_words(session: Session, command: Sequence[str]) -> Command:
         split = split_form(command[0], line, frozenset(session.book.settings["internal"]))
     else:
         split = split_command(command)
-    bare = without_prefix(split.argv, shipped_launchers(), lambda name: line.flag(name) is not None)
+    bare = without_prefix(split.argv, shipped_launchers(), lambda name: len(line.options(name)) == 1)
     changed = [
         f"{old.partition('=')[0]} as {new.partition('=')[0]}"
         for old, new in zip(split.argv, bare, strict=True)

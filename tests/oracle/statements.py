@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from recommender.laws import Rule
-from recommender.matching import trace
+from recommender.matching import literals_of, needles_of, trace
 from recommender.rulebook import load_rulebook
 
 KEPT = Path(__file__).parents[1] / "data" / "engine-statements.jsonl.xz"
@@ -102,8 +102,14 @@ def raised_by(rule: Rule, said: list[Statement]) -> Statement | None:
     """The statement that a law's pattern was written for: in a file that the law names, else anywhere."""
     pattern = re.compile(rule.engine_error)
     place = re.compile(rule.engine_error_at)
+    needles = needles_of(literals_of(rule.engine_error)) or ("",)
     fits = [
-        each for each in said if each.message and pattern.search(each.message[:LONGEST]) and place.search(each.frame)
+        each
+        for each in said
+        if each.message
+        and any(needle in each.message for needle in needles)
+        and pattern.search(each.message[:LONGEST])
+        and place.search(each.frame)
     ]
     named = {source.file for source in rule.sources}
     here = [each for each in fits if each.file in named]
