@@ -81,16 +81,16 @@ def image_use(
     """
     if name is not None:
         image, why = find_image(name), "named"
-        if image is not None and gpu is not None and gpu.facts["gpu.platform"] != image.platform:
-            raise UsageError(
-                f"the image {image.id} is made for {image.platform} devices, and {gpu.name} is {gpu.facts['gpu.platform']}"
-            )
     else:
         image, why = _in_command(words), "command"
         if image is None and gpu is not None:
             image, why = _assumed(gpu), "assumed"
     if image is None:
         return None
+    if gpu is not None and gpu.facts["gpu.platform"] != image.platform:
+        raise UsageError(
+            f"the image {image.id} is made for {image.platform} devices, and {gpu.name} is {gpu.facts['gpu.platform']}"
+        )
     sets = {key: value for key, value in image.environment.items() if key in read and key not in env}
     return ImageUse(id=image.id, why=why, sets=sets, source=image.source)
 

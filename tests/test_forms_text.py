@@ -251,3 +251,38 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except RecommenderError:
         return
     assert all(isinstance(word, str) for word in command.argv)
+
+
+def test_a_text_may_hold_a_container_that_runs_a_text() -> None:
+    text = "docker run -e A=1 lmsysorg/sglang:latest bash -c 'sglang serve x --tp 2 | tee log'"
+    command = form(text)
+    assert (command.env, command.argv) == ({"A": "1"}, ("--model-path", "x", "--tp", "2"))
+    assert shlex.split(command.text(["--tp", "4"]))[-1] == "sglang serve --tp 4 | tee log"
+
+
+@pytest.mark.parametrize(
+    ("image", "release", "said"),
+    [
+        ("lmsysorg/sglang:v0.5.19-rocm700-mi30x", "0.5.19", "judged as the image's SGLang 0.5.19"),
+        ("rocm/sgl-dev:0.5.16-x", "0.5.16", "judged as the image's SGLang 0.5.16"),
+        ("lmsysorg/sglang:v0.5.10-rocm700", "0.5.23", "0.5.10 is older than every covered release"),
+        ("lmsysorg/sglang:latest", "0.5.23", ""),
+        ("other/image:v0.5.19", "0.5.23", ""),
+    ],
+)
+def test_an_official_image_names_the_release(
+    image: str, release: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["docker", "run", image, "sglang", "serve", "llama-3.1-8b"]
+    run(["check", "--gpu", "mi300x", "--format", "json", "--", *words])
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["judged_as"] == release
+    assert said in printed.err
+    run(["check", "--sglang", "0.5.21", "--gpu", "mi300x", "--format", "json", "--", *words])
+    assert json.loads(capsys.readouterr().out)["judged_as"] == "0.5.21"
+
+
+def test_an_image_of_another_platform_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    words = shlex.split("docker run --device=/dev/kfd lmsysorg/sglang:v0.5.23-rocm700-mi30x sglang serve llama-3.1-8b")
+    assert run(["check", "--gpu", "h100", "--", *words]) == 2
+    assert "made for hip devices" in capsys.readouterr().err

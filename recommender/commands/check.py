@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recommender.api import check_launch
-from recommender.commands.inputs import device_of, known_format, read_command, release_of
+from recommender.commands.inputs import device_of, known_format, read_command, release_for
 from recommender.errors import UsageError
 from recommender.render.names import CHECK_FORMATS
 from recommender.rulebook import load_rulebook
@@ -41,7 +41,7 @@ def run(
         )
     device = device_of(gpu, gpus, required=False)
     book = load_rulebook()
-    session = open_session(book, release_of(sglang), root)
+    session = open_session(book, release_for(book, sglang, command), root)
     launch = read_command(session, command, env, image, device)
     result = check_launch(session, launch, device)
     _print(result, session.book.settings["shown"], format_)

@@ -20,6 +20,7 @@ from recommender.terms import Unknown
 
 if TYPE_CHECKING:
     from recommender.forms.command import Command
+    from recommender.rulebook import Rulebook
 
 
 def known_format(name: str, formats: Iterable[str]) -> None:
@@ -62,6 +63,28 @@ def release_of(sglang: str | None) -> str | None:
     from recommender.library import load
 
     return installed_version(str(load().one("constraints/sglang/releases.yaml")["package"]))
+
+
+def release_for(book: Rulebook, sglang: str | None, command: Sequence[str] | None) -> str | None:
+    """The release that is named, else that of the official image in the command (said on stderr), else as `release_of`."""
+    if sglang is not None or not command:
+        return release_of(sglang)
+    text = " ".join(command)
+    if len(command) == 1:
+        from recommender.forms.text import read_form
+
+        text = read_form(text) or text
+    found = set(re.findall(book.library.one("constraints/sglang/releases.yaml")["image"], text))
+    if len(found) != 1:
+        return release_of(None)
+    (release,) = found
+    try:
+        asked, _ = book.covered(release)
+    except UsageError as error:
+        sys.stderr.write(f"recommender: the image's {error}\n")
+        return release_of(None)
+    sys.stderr.write(f"recommender: judged as the image's SGLang {asked}; --sglang names another\n")
+    return asked
 
 
 def installed_version(package: str) -> str | None:

@@ -12,7 +12,7 @@ from recommender.commands.inputs import (
     engines_part,
     environment_of,
     known_format,
-    release_of,
+    release_for,
     split_words,
     variables,
 )
@@ -47,7 +47,8 @@ def run(
 ) -> int:
     """Run `recommend`; returns the exit code."""
     known_format(format_, RECOMMEND_FORMATS)
-    session = open_session(load_rulebook(), release_of(sglang))
+    book = load_rulebook()
+    session = open_session(book, release_for(book, sglang, command))
     split = split_words(session, command) if command is not None else Command()
     device = device_of(gpu, gpus, required=True)
     assert device is not None

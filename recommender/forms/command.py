@@ -207,6 +207,8 @@ def _split(words: tuple[str, ...], launchers: Launchers, depth: int) -> Command:
             return _command(words, stop, launchers, serves=not word.startswith("-"))
         if depth < _DEEPEST and _holds_text(words, index, launchers):
             inner = _split_text(word, launchers, depth + 1)
+            if len(words) == 1:
+                return inner
             env = {**_variables(words[:index], launchers), **inner.env}
             if inner.quoted:
                 raise UsageError("a launch inside two quoted texts cannot be read; give the innermost command")
