@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from recommender.laws import Rule
 from recommender.versions import in_range, parse_release
@@ -163,6 +163,11 @@ class _Reader:
 def literals_of(pattern: str) -> tuple[Literals, ...]:
     """The literal text of a pattern, by alternative. A pattern that ignores case has none."""
     return () if re.match(r"\(\?[a-zA-Z]*[ixLu]", pattern) else _Reader(pattern).alternatives()
+
+
+@lru_cache(maxsize=8192)
+def _needles_in(pattern: str) -> tuple[str, ...]:
+    return needles_of(literals_of(pattern))
 
 
 @lru_cache(maxsize=4096)
@@ -437,15 +442,8 @@ class _Suspect:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.says = literals_of(rule.engine_error)
-        self.stands = literals_of(rule.engine_error_at)
-
-    @cached_property
-    def needles(self) -> tuple[str, ...]:
-        return needles_of(self.says)
-
-    @cached_property
-    def places(self) -> tuple[str, ...]:
-        return needles_of(self.stands)
+        self.needles = _needles_in(rule.engine_error)
+        self.places = _needles_in(rule.engine_error_at)
 
     def possible(self, text: Text) -> bool:
         return any(map(text.holds, self.needles)) or any(map(text.holds, self.places))
