@@ -1,6 +1,6 @@
 """Reads what a release's source raises and asserts, and keeps, for each law, the start of the words it raises with.
 
-    python -m tests.oracle.statements 0.5.19 0.5.23
+    python -m tests.oracle.statements 0.5.15 0.5.16 0.5.17 0.5.18 0.5.19 0.5.20 0.5.21 0.5.22 0.5.23 [--rules ID]
 
 writes tests/data/engine-statements.jsonl.xz from the unpacked wheels; `tests/test_explain.py` leads every line back to its
 law. It must not run the engine, and it keeps beginnings only: a message is recognized by those.
@@ -8,13 +8,14 @@ law. It must not run the engine, and it keeps beginnings only: a message is reco
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import lzma
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -127,14 +128,14 @@ def _best(rule: Rule, fits: list[Statement]) -> Statement | None:
     return fits[0] if fits else None
 
 
-def main(releases: list[str]) -> int:
-    """Write the statements of all laws of the releases."""
+def found_in(releases: Iterable[str], chosen: re.Pattern[str]) -> dict[str, dict[str, object]]:
+    """The statements of the laws whose id matches, each once with the releases that raise it."""
     book = load_rulebook()
     lines: dict[str, dict[str, object]] = {}
     for release in releases:
         said = statements(release)
         for rule in book.rules_of(release).values():
-            statement = raised_by(rule, said) if rule.engine_error else None
+            statement = raised_by(rule, said) if rule.engine_error and chosen.search(rule.id) else None
             if statement is None:
                 continue
             entry = {"rule": rule.id, **asdict(statement), "message": statement.message[:LONGEST].rstrip()}
@@ -143,11 +144,25 @@ def main(releases: list[str]) -> int:
             known = lines[key]["releases"]
             assert isinstance(known, list)
             known.append(release)
-    text = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in lines.values())
+    return lines
+
+
+def main() -> int:
+    """Write the statements of all laws of the releases, or of some laws beside those that were kept."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("releases", nargs="+")
+    options.add_argument("--rules", default="", help="only laws whose id matches; the others' statements stay")
+    given = options.parse_args()
+    chosen = re.compile(given.rules)
+    kept = lzma.decompress(KEPT.read_bytes()).decode().splitlines() if given.rules else []
+    others = [entry for entry in map(json.loads, kept) if not chosen.search(entry["rule"])]
+    lines = [*others, *found_in(given.releases, chosen).values()]
+    lines.sort(key=lambda entry: (str(entry["rule"]), entry["releases"]))
+    text = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in lines)
     KEPT.write_bytes(lzma.compress(text.encode(), preset=9))
-    sys.stderr.write(f"{len(lines)} statements of {len(releases)} releases\n")
+    sys.stderr.write(f"{len(lines)} statements of {len(given.releases)} releases\n")
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())
