@@ -144,6 +144,16 @@ class CommandLine:
         self._required = tuple(i for i, entry in enumerate(entries) if entry.get("required"))
         self._config = next((entry["names"][0] for entry in entries if entry.get("role") == "config_file"), "")
 
+    def taking(self, more: Mapping[str, Sequence[str]]) -> CommandLine:
+        """The command line that takes further choices, by field."""
+        entries = [
+            {**entry, "choices": [*entry["choices"], *more[entry["field"]]]}
+            if entry.get("choices") and entry.get("field") in more
+            else entry
+            for entry in self._entries
+        ]
+        return CommandLine(self.release, entries, self.history, self.stand_in)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Every option string, in the parser's order."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from recommender import profiles
 from recommender.catalogue import Parsed, Refusal
-from recommender.command_line import nearest
+from recommender.command_line import CommandLine, nearest
 from recommender.errors import UsageError
 from recommender.expr import Expression, compile_value
 from recommender.images import image_use
@@ -156,10 +156,10 @@ class Session:
         image: ImageUse | None = None,
     ) -> Launch:
         """The settings of a command line, its environment and its image. What the parser refuses is left out and named."""
-        parsed, refusals = self.edition.command_line.parse_all(argv, self.root)
-        asked = dict(parsed.asked)
         given = {**(image.sets if image else {}), **(env or {})}
         variables, ignored, misread = self.read_variables(given)
+        parsed, refusals = self._line(variables).parse_all(argv, self.root)
+        asked = dict(parsed.asked)
         return Launch(
             asked={**asked, **variables},
             spelled=parsed.spelled,
@@ -169,6 +169,17 @@ class Session:
             image=image,
             misread=misread,
         )
+
+    def _line(self, variables: Mapping[str, Value]) -> CommandLine:
+        """The parser under some variables, each of which may bring choices of flags when it is on."""
+        line = self.edition.command_line
+        more = {
+            name: words
+            for variable, value in variables.items()
+            if value is not False
+            for name, words in self.variables[variable].get("choices", {}).items()
+        }
+        return line.taking(more) if more else line
 
     def read_variables(
         self, given: Mapping[str, str | Unknown]

@@ -101,3 +101,24 @@ def test_a_recommended_command_sets_the_variables_it_rests_on(capsys: pytest.Cap
     printed = capsys.readouterr()
     assert variable not in printed.out
     assert variable in printed.err
+
+
+ORACLE = "--model-path qwen3-8b --sampling-backend token_oracle"
+
+
+@pytest.mark.parametrize("release", ["0.5.19", "0.5.23"])
+@pytest.mark.parametrize(("text", "taken"), [("1", True), ("0", False), (UNKNOWN, True), (None, False)])
+def test_a_variable_may_bring_a_choice(release: str, text: str | None, taken: bool) -> None:
+    env = {} if text is None else {"SGLANG_KV_CANARY_ENABLE_TOKEN_ORACLE": text}
+    result = check(shlex.split(ORACLE), gpu="h100", sglang=release, env=env)
+    assert result.rejected is not taken
+
+
+def test_a_class_from_outside_takes_images() -> None:
+    words, name = shlex.split("--model-path qwen3-8b --chunked-prefill-size 2048"), "SGLANG_EXTERNAL_MM_MODEL_ARCH"
+    alone = check(words, gpu="h100", sglang="0.5.23").values
+    named = check(words, gpu="h100", sglang="0.5.23", env={name: "Qwen3ForCausalLM"}).values
+    other = check(words, gpu="h100", sglang="0.5.23", env={name: "Qwen3"}).values
+    changed = {key for key in named if named[key].value != alone[key].value} - {name}
+    assert changed == {key for key in named if named[key].value != other[key].value} - {name}
+    assert changed == {"cuda_graph_prefill_backend"}
