@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from recommender import profiles
 from recommender.errors import UsageError
-from recommender.judge import apply_changes, cures_of_rule, findings_of, rejections, search_cures
+from recommender.judge import apply_changes, cures_of_rule, findings_of, next_findings, rejections, search_cures
 from recommender.laws import FactTable
 from recommender.mending import Mend, joined, mends
 from recommender.profiles import Gpu
@@ -25,6 +25,7 @@ from recommender.terms import (
     Effect,
     Finding,
     Known,
+    NotJudged,
     Settings,
     Unknown,
     Value,
@@ -108,6 +109,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
     findings, hidden = findings_of(result, facts)
     if cures:
         findings = tuple(_with_cures(session, launch, result, facts, finding) for finding in findings)
+        findings, hidden = _with_next(session, launch, facts, findings, hidden)
     refused = tuple(parse_finding(session, refusal) for refusal in launch.refusals)
     whole: tuple[Cure, ...] = ()
     if cures and refused:
@@ -237,6 +239,21 @@ def _with_cures(session: Session, launch: Launch, result: Walk, facts: FactTable
         return finding
     found = _cures(session, result, facts, struck)
     return replace(finding, cures=tuple(_spelled(session, launch, cure) for cure in found))
+
+
+def _with_next(
+    session: Session, launch: Launch, facts: FactTable, findings: Sequence[Finding], hidden: Sequence[NotJudged]
+) -> tuple[tuple[Finding, ...], tuple[NotJudged, ...]]:
+    """Findings with the hidden laws that the first cure of one of them would run into, and what stays hidden."""
+    found: dict[str, Finding] = {}
+    for finding in findings:
+        if hidden and finding.cures and finding.effect is Effect.REJECTS:
+            asked = apply_changes(launch.asked, finding.cures[0].changes)
+            here = next_findings(
+                session.plan, asked, facts, (item.rule for item in hidden if item.after == finding.rule)
+            )
+            found |= {item.rule: item for item in here}
+    return (*findings, *found.values()), tuple(item for item in hidden if item.rule not in found)
 
 
 def _whole_cures(session: Session, launch: Launch, facts: FactTable, findings: Sequence[Finding]) -> tuple[Cure, ...]:

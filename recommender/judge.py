@@ -41,6 +41,17 @@ def _finding(item: Struck, ids: set[str], facts: FactTable) -> Finding:
     )
 
 
+def next_findings(
+    plan: Plan, asked: Mapping[str, Value], facts: FactTable, hidden: Iterable[str]
+) -> tuple[Finding, ...]:
+    """Of laws that an earlier refusal hid, those that refuse the launch once it is cured as `asked` says."""
+    wanted = set(hidden)
+    struck = [item for item in walk(plan, asked, facts, keep=True).struck if not item.after]
+    ids = {item.step.rule.id for item in struck if item.verdict is Verdict.BREAKS}
+    refusing = (item for item in struck if item.step.rule.id in ids and item.step.rule.effect is Effect.REJECTS)
+    return tuple(_finding(item, ids, facts) for item in refusing if item.step.rule.id in wanted)
+
+
 def missing_names(item: Struck, facts: FactTable) -> tuple[str, ...]:
     """The facts and settings that would have to be known to judge a rule."""
     settings = [name for name, value in item.reads.items() if value is UNKNOWN]
