@@ -74,12 +74,12 @@ class Rule:
         listed = given if isinstance(given, (list, tuple)) else (given,)
         return tuple(source_of(item) for item in listed)
 
-    @property
+    @cached_property
     def engine_error(self) -> str:
         """A pattern that identifies the engine's own message."""
         return str(self._words.get("engine_error") or "")
 
-    @property
+    @cached_property
     def engine_error_at(self) -> str:
         """A pattern of the place that raises, for messages that say nothing."""
         return str(self._words.get("engine_error_at") or "")

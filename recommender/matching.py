@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 
 from recommender.laws import Rule
 from recommender.versions import in_range, parse_release
@@ -441,9 +441,13 @@ class _Suspect:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.says = literals_of(rule.engine_error)
         self.needles = _needles_in(rule.engine_error)
         self.places = _needles_in(rule.engine_error_at)
+
+    @cached_property
+    def says(self) -> tuple[Literals, ...]:
+        """What the pattern spells out."""
+        return literals_of(self.rule.engine_error)
 
     def possible(self, text: Text) -> bool:
         return any(map(text.holds, self.needles)) or any(map(text.holds, self.places))
@@ -502,6 +506,11 @@ class _Suspect:
                 )
 
 
+@cache
+def _suspect(rule: Rule) -> _Suspect:
+    return _Suspect(rule)
+
+
 def _wordings(passage: Passage, anchored: bool) -> Iterator[str]:
     """A passage as a pattern may expect it: as it stands, its first line, in one line.
 
@@ -531,7 +540,7 @@ def trace(raw: str, rules: Iterable[Rule], release: str = "") -> Traced:
     for rule in rules:
         if not rule.engine_error:
             continue
-        suspect = _Suspect(rule)
+        suspect = _suspect(rule)
         if not suspect.possible(text):
             continue
         absent = wanted is not None and not in_range(wanted, rule.since, rule.until)

@@ -22,6 +22,7 @@ from tests.oracle.replay import Replayed, clashes, replay, without
 
 COVERED = [release.version for release in reversed(load_rulebook().releases)]
 RELEASES = [version for version in COVERED if recorded_file(version).exists()]  # the newest first
+PUBLISHED = [version for version in COVERED if recorded_file(version, "corpus").exists()]
 ASKED = [version for version in COVERED if recorded_file(version, "examples").exists()]
 WIDE, WIDE_OF_OLDER = 2000, 1200  # launches
 DATA = Path(__file__).parent / "data"
@@ -52,7 +53,8 @@ def answers(release: str, what: str = "answers") -> list[Answered]:
 def replayed(release: str) -> list[Replayed]:
     """Every recorded launch, walked once."""
     examples = answers(release, "examples") if release in ASKED else []
-    return replay(session(release), [*answers(release), *examples])
+    published = answers(release, "corpus") if release in PUBLISHED else []
+    return replay(session(release), [*answers(release), *published, *examples])
 
 
 def shown(launch: Answered) -> str:
