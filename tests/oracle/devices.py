@@ -13,5 +13,7 @@ USUAL = (
 
 
 def devices_of(words: str) -> Sequence[str]:
-    """The devices of a word: `all` that agreement is measured on, `every` profile, or a list a,b,c."""
-    return USUAL if words == "all" else profiles.gpu_ids() if words == "every" else words.split(",")
+    """The devices of a word: `all` that agreement is measured on, `every` one the engine can be told, or a list a,b,c."""
+    if words == "every":
+        return [name for name in profiles.gpu_ids() if not profiles.find_gpu(name).unproven]
+    return USUAL if words == "all" else words.split(",")
