@@ -257,6 +257,7 @@ def rules_diff(
     gpu: GpuOption = None,
     gpus: GpusOption = None,
     env: EnvOption = None,
+    image: ImageOption = None,
     format_: Annotated[str, typer.Option("--format", help=" | ".join(LIST_FORMATS), metavar="FORMAT")] = "table",
 ) -> None:
     """Compare two releases: laws that appeared, ended or changed, flags that came, went or were renamed.
@@ -266,7 +267,16 @@ def rules_diff(
     from recommender.commands.rules import run_diff
 
     raise typer.Exit(
-        run_diff(old=old, new=new, command=context.obj, gpu=gpu, gpus=gpus, env=env or [], format_=format_)
+        run_diff(
+            old=old,
+            new=new,
+            command=context.obj,
+            gpu=gpu,
+            gpus=gpus,
+            env=env or [],
+            image=image,
+            format_=format_,
+        )
     )
 
 

@@ -160,19 +160,15 @@ def _listed(values: Iterable[Value]) -> str:
 
 def launch_differences(
     sessions: tuple[Session, Session],
-    argv: Sequence[str | Unknown],
-    env: Mapping[str, str | Unknown],
+    launches: tuple[Launch, Launch],
+    argv: Sequence[str],
     gpu: Gpu | None,
 ) -> Differences:
-    """What differs between the releases of two sessions and touches one launch.
+    """What differs between the releases of two sessions and touches one launch, as each of them reads it; `argv` are its words.
 
     A law touches a launch that it judges or writes to in one of the releases; a flag touches one that spells it.
-
-    Raises:
-        UsageError: a file that the command names cannot be used.
     """
     old, new = sessions
-    launches = tuple(session.read(argv, env) for session in sessions)
     results = tuple(check_launch(session, read, gpu) for session, read in zip(sessions, launches, strict=True))
     whole = differences(new.book, old.edition.release, new.edition.release)
     touching = {name for result in results for name in _touching(result)}
@@ -191,8 +187,8 @@ def _touching(result: CheckResult) -> Iterator[str]:
     yield from (known.rule for known in result.values.values() if known.rule)
 
 
-def _spells(launch: Launch, argv: Sequence[str | Unknown], flag: FlagShift) -> bool:
-    typed = {word.partition("=")[0] for word in argv if isinstance(word, str)}
+def _spells(launch: Launch, argv: Sequence[str], flag: FlagShift) -> bool:
+    typed = {word.partition("=")[0] for word in argv}
     asked = flag.setting in launch.asked and launch.spelled.get(flag.setting) in (flag.flag, flag.now)
     return flag.flag in typed or (asked and flag.shift is not Shift.APPEARED)
 

@@ -70,7 +70,8 @@ def test_flags_of_one_release_do_not_shift() -> None:
 def test_a_launch_shows_only_what_touches_it(words: str) -> None:
     sessions = (open_session(BOOK, FIRST), open_session(BOOK, LAST))
     argv = shlex.split(words)
-    found = launch_differences(sessions, argv, {}, find_gpu("b200"))
+    launches = (sessions[0].read(argv), sessions[1].read(argv))
+    found = launch_differences(sessions, launches, argv, find_gpu("b200"))
     assert found.launch is not None
     whole = differences(BOOK, FIRST, LAST)
     assert set(found.laws) <= set(whole.laws)
@@ -96,3 +97,25 @@ def test_what_machines_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["launch"] is None
     assert said["laws"]
     assert said["flags"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--gpu mi300x -- sglang serve --model-path qwen3-8b", "Assumed: the image rocm"),
+        ("--gpu mi300x --image none -- sglang serve --model-path qwen3-8b", ""),
+        ("--gpu h100 -- python -m dynamo.sglang --model-path qwen3-8b --its-own-flag x", "Dynamo's worker"),
+    ],
+)
+def test_a_launch_is_read_as_check_reads_it(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    gpu, command = words.split(" -- ")
+    assert run(["check", *gpu.split(), "--sglang", LAST, "--format", "json", "--", *command.split()]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert run(["rules", "diff", FIRST, LAST, *gpu.split(), "--format", "json", "--", *command.split()]) == 0
+    launch = json.loads(capsys.readouterr().out)["launch"]
+    assert launch["image"] == checked["image"]
+    assert launch["verdicts"][1] == checked["verdict"]
+    assert run(["rules", "diff", FIRST, LAST, *gpu.split(), "--", *command.split()]) == 0
+    printed = capsys.readouterr()
+    said = printed.out + printed.err
+    assert told in said if told else "image" not in said

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from recommender import profiles
 from recommender.api import check_launch
-from recommender.commands.inputs import engines_part, environment_of, with_unread
+from recommender.commands.inputs import launch_of
 from recommender.errors import RecommenderError, UsageError
 from recommender.forms.command import split_command
 from recommender.profiles import Gpu
@@ -82,9 +82,7 @@ def answerer(
             here = session(_text(case, "sglang") or sglang)
             split = split_command(case["argv"])
             where = device(_text(case, "hardware") or gpu)
-            env, unread = environment_of(split, _environment(case), base)
-            use = here.image(_text(case, "image") or image, where, split.around, env)
-            launch = with_unread(engines_part(here.read(split.argv, env, use), split), unread)
+            launch = launch_of(here, split, _environment(case), _text(case, "image") or image, where)
             result = check_launch(here, launch, where, cures=False)
             return {"id": identity, **case_json(result, here)}
         except RecommenderError as error:

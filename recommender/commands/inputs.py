@@ -125,14 +125,25 @@ def read_command(
     engine's they cannot be judged.
     """
     split = split_words(session, command)
-    given, unread = environment_of(split, variables(env), session.root)
-    use = session.image(image, gpu, split.around, given)
-    launch = engines_part(session.read(split.argv, given, use), split)
+    say_wrapper(split)
+    return launch_of(session, split, variables(env), image, gpu)
+
+
+def say_wrapper(split: Command) -> None:
+    """Say on stderr that another project's launcher is started, whose own flags are not judged."""
     if split.wrapper:
         sys.stderr.write(
             f"recommender: this starts {split.wrapper}; the engine's flags in it are judged, its own are not\n"
         )
-    return with_unread(launch, unread)
+
+
+def launch_of(
+    session: Session, split: Command, own: Mapping[str, str | Unknown], image: str | None, gpu: Gpu | None
+) -> Launch:
+    """The launch of a command that was taken apart, with its variables and its image; `own` variables win over those in it."""
+    given, unread = environment_of(split, own, session.root)
+    use = session.image(image, gpu, split.around, given)
+    return with_unread(engines_part(session.read(split.argv, given, use), split), unread)
 
 
 def split_words(session: Session, command: Sequence[str]) -> Command:

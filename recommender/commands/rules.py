@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from recommender.accounts import account_of
 from recommender.commands.inputs import (
     device_of,
-    environment_of,
     known_format,
+    launch_of,
     release_of,
+    say_wrapper,
     split_words,
     variables,
 )
@@ -68,6 +68,7 @@ def run_diff(
     gpu: str | None,
     gpus: int | None,
     env: Sequence[str],
+    image: str | None,
     format_: str,
 ) -> int:
     """Run `rules diff`; returns the exit code."""
@@ -81,13 +82,15 @@ def run_diff(
         if session.asked_release != session.edition.release:
             sys.stderr.write(f"recommender: {uncovered(session.asked_release, session.edition.release, 'compared')}\n")
     if command is None:
-        if gpu is not None or gpus is not None or env:
-            raise UsageError("--gpu, --gpus and --env go with a launch: put its command after --")
+        if gpu is not None or gpus is not None or env or image is not None:
+            raise UsageError("--gpu, --gpus, --env and --image go with a launch: put its command after --")
         found = differences(book, sessions[0].edition.release, sessions[1].edition.release)
     else:
         split = split_words(sessions[0], command)
         device = device_of(gpu, gpus, required=False)
-        found = launch_differences(sessions, split.argv, environment_of(split, variables(env), Path.cwd())[0], device)
+        say_wrapper(split)
+        old_launch, new_launch = (launch_of(each, split, variables(env), image, device) for each in sessions)
+        found = launch_differences(sessions, (old_launch, new_launch), split.argv, device)
     if format_ == "json":
         sys.stdout.write(json.dumps(words.differences_json(found), indent=2) + "\n")
     else:

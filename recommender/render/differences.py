@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from recommender.expr import show
-from recommender.render.check import finding_json, machine_value
+from recommender.render.check import finding_json, image_json, image_words, machine_value
 from recommender.render.console import console, indented, plain, stacked, table
 from recommender.reports import Differences, FlagShift, LaunchShift, LawShift, Shift
 from recommender.terms import Answer, CheckResult, Finding, Verdict
@@ -63,6 +63,8 @@ def _verdict(result: CheckResult) -> str:
 
 def _print_launch(out: Console, found: Differences, launch: LaunchShift) -> None:
     out.print(f"This launch: SGLang {_verdict(launch.old)}; {_verdict(launch.new)}.", style="bold")
+    if launch.new.image:
+        out.print(plain(image_words(launch.new.image)))
     cure = launch.new.cure
     if launch.comes and cure is not None and cure.flags:
         out.print(f"Cure on {found.new}:", style="bold green")
@@ -159,6 +161,7 @@ def _law_json(law: LawShift) -> dict[str, Any]:
 
 def _launch_json(launch: LaunchShift) -> dict[str, Any]:
     return {
+        "image": image_json(launch.new.image),
         "verdicts": [launch.old.verdict.value, launch.new.verdict.value],
         "goes": [finding_json(item, full=False) for item in launch.goes],
         "comes": [finding_json(item, full=False) for item in launch.comes],
