@@ -15,7 +15,7 @@ from recommender.mending import Mend, joined, mends
 from recommender.profiles import Gpu
 from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
-from recommender.session import Launch, Misread, Session, open_session, variable_text
+from recommender.session import Launch, Session, open_session, variable_text
 from recommender.terms import (
     UNKNOWN,
     Answer,
@@ -110,7 +110,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
     if cures:
         findings = tuple(_with_cures(session, launch, result, facts, finding) for finding in findings)
         findings, hidden = _with_next(session, launch, facts, findings, hidden)
-    refused = tuple(parse_finding(session, refusal) for refusal in launch.refusals)
+    refused = tuple(parse_finding(session, refusal.kind, refusal.told) for refusal in launch.refusals)
     whole: tuple[Cure, ...] = ()
     if cures and refused:
         mended = [mends(session.edition.command_line, refusal) for refusal in launch.refusals]
@@ -120,7 +120,7 @@ def check_launch(session: Session, launch: Launch, gpu: Gpu | None, *, cures: bo
         whole = _whole_mends(session, launch, gpu, mended)
     elif cures:
         whole = _whole_cures(session, launch, facts, findings)
-    misread = tuple(variable_finding(session, item) for item in launch.misread)
+    misread = tuple(parse_finding(session, item.kind, item.message) for item in launch.misread)
     findings = (*refused, *findings, *misread)
     doubts = _doubts(session, launch, gpu)
     return CheckResult(
@@ -397,36 +397,21 @@ def flags_of(session: Session, cure: Cure) -> tuple[str, ...]:
     return (*flags_for(line, changes), *words)
 
 
-def parse_finding(session: Session, refusal: object) -> Finding:
-    """What the parser refuses, as a finding of the law for its kind."""
-    from recommender.catalogue import Refusal
+def parse_finding(session: Session, kind: str, message: str) -> Finding:
+    """What the reading of a command line or a variable finds at fault, as a finding of the law for its kind.
 
-    assert isinstance(refusal, Refusal)
-    rules = session.edition.rules
-    law = next((rule for rule in rules.values() if rule.parse == refusal.kind), None)
+    Raises:
+        UsageError: the release has no law for it.
+    """
+    law = session.laws_of_reading.get(kind)
     if law is None:
-        raise UsageError(f"no law for the parser's refusal {refusal.kind!r}: {refusal.message}")
-    return Finding(
-        rule=law.id,
-        effect=Effect.REJECTS,
-        bites=Bites.PARSE,
-        verdict=Verdict.BREAKS,
-        message=refusal.told,
-        statement=law.statement,
-        sources=law.sources,
-        verified=law.verified,
-    )
-
-
-def variable_finding(session: Session, misread: Misread) -> Finding:
-    """A variable that does not do what it says, as a finding of the law for its kind."""
-    law = next(rule for rule in session.edition.rules.values() if rule.parse == misread.kind)
+        raise UsageError(f"no law for what reading finds at fault ({kind}): {message}")
     return Finding(
         rule=law.id,
         effect=law.effect,
         bites=law.bites,
         verdict=Verdict.BREAKS,
-        message=misread.message,
+        message=message,
         statement=law.statement,
         sources=law.sources,
         verified=law.verified,

@@ -17,7 +17,7 @@ from recommender.command_line import CommandLine, nearest
 from recommender.errors import UsageError
 from recommender.expr import Expression, compile_value
 from recommender.images import image_use
-from recommender.laws import FactTable, Plan
+from recommender.laws import FactTable, Plan, Rule
 from recommender.profiles import Gpu, Model
 from recommender.rulebook import Edition, Rulebook
 from recommender.terms import UNKNOWN, ImageUse, Unknown, Value
@@ -159,9 +159,8 @@ class Session:
         given = {**(image.sets if image else {}), **(env or {})}
         variables, ignored, misread = self.read_variables(given)
         parsed, refusals = self._line(variables).parse_all(argv, self.root)
-        asked = dict(parsed.asked)
         return Launch(
-            asked={**asked, **variables},
+            asked={**parsed.asked, **variables},
             spelled=parsed.spelled,
             refusals=refusals,
             env_ignored=ignored,
@@ -225,6 +224,11 @@ class Session:
         return any(name in self.engine_variables or name.startswith(begun) for name in names)
 
     @cached_property
+    def laws_of_reading(self) -> Mapping[str, Rule]:
+        """The laws of what the reading of flags and variables finds at fault, by its kind."""
+        return {rule.parse: rule for rule in self.edition.rules.values() if rule.parse}
+
+    @cached_property
     def engine_variables(self) -> frozenset[str]:
         """Every variable that a file of the release names; one that ends with an underscore is a beginning."""
         names: Mapping[str, tuple[str | None, str | None]] = self.book.library.one(
@@ -268,11 +272,11 @@ class Session:
         """A rule's own cures, compiled; those that the release has no words for are left out."""
         if rule not in self._fixes:
             words = self.edition.words
-            said = {**self.edition.command_line.fields, **(self.book.settings.get("environment") or {})}
+            fields = self.edition.command_line.fields
             self._fixes[rule] = tuple(
                 {name: compile_value(value, words) for name, value in fix.items()}
                 for fix in self.edition.rules[rule].fix
-                if all(value is None or name in said for name, value in fix.items())
+                if all(value is None or name in fields or name in self.variables for name, value in fix.items())
             )
         return self._fixes[rule]
 
