@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .probe import RELEASES, Probe
+from .probe import RELEASES, shows
 
 LLAMA = "--model-path llama-3.1-8b"
 CHAIN = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
@@ -27,30 +27,6 @@ K3 = "--model-path kimi-k3 --trust-remote-code --attention-backend aiter --tp-si
 def on(backend: str, model: str = LLAMA) -> str:
     """A launch with an attention backend."""
     return f"{model} --attention-backend {backend}"
-
-
-def shows(
-    rule: str,
-    check: str,
-    device: str,
-    trips: str,
-    passes: str = "",
-    *,
-    on: str = "",
-    name: str = "",
-    releases: tuple[str, ...] = RELEASES,
-) -> Probe:
-    """A probe; without a neighbour of its own the same launch passes on the device `on`."""
-    return Probe(
-        name=name or rule,
-        rule=rule,
-        check=check,
-        device=device,
-        trips=trips,
-        passes=passes or trips,
-        passes_on=on,
-        releases=releases,
-    )
 
 
 NEWEST = RELEASES[-1:]  # where an earlier release's packages cannot read the checkpoint

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from .probe import RELEASES, Probe
+from .probe import shows
 
 CHAIN = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
 LLAMA = "--model-path llama-3.1-8b --speculative-algorithm {} --speculative-draft-model-path {} {}"
@@ -23,19 +21,6 @@ SHAPE = "--speculative-num-steps {} --speculative-eagle-topk {} --speculative-nu
 V4 = "--model-path deepseek-v4-flash --speculative-algorithm DSPARK --speculative-draft-model-path deepseek-v4-flash --tp-size 4 --enable-dp-lm-head {}"
 COMPACT = {"SGLANG_RAGGED_VERIFY_MODE": "compact"}
 SIMULATED = {"SGLANG_SIMULATE_ACC_LEN": "2"}
-
-
-def shows(
-    rule: str, check: str, device: str, trips: str, passes: str = "", *, on: str = "", name: str = "",
-    releases: tuple[str, ...] = RELEASES, env: Mapping[str, str] | None = None, passes_env: Mapping[str, str] | None = None,
-) -> Probe:  # fmt: skip
-    """A probe; without a neighbour of its own the same launch passes on the device `on` or under `passes_env`."""
-    return Probe(
-        name=name or rule, rule=rule, check=check, device=device, trips=trips, passes=passes or trips, passes_on=on,
-        releases=releases, env=env or {}, passes_env=passes_env,
-    )  # fmt: skip
-
-
 LATER = ("0.5.23",)
 CAPTURE, STEPS, LAYERS = "target_capture", "draft_steps", "target_hidden_states"
 DRAFTS = (

@@ -38,3 +38,14 @@ class Probe:
             (which, device, {"id": f"{self.name}/{which}", "probe": self.check, "argv": argv.split(), "env": dict(env)})
             for which, device, argv, env in launches
         ]
+
+
+def shows(
+    rule: str, check: str, device: str, trips: str, passes: str = "", *, on: str = "", name: str = "",
+    releases: tuple[str, ...] = RELEASES, env: Mapping[str, str] | None = None, passes_env: Mapping[str, str] | None = None,
+) -> Probe:  # fmt: skip
+    """A probe; without a neighbour of its own the same launch passes on the device `on` or under `passes_env`."""
+    return Probe(
+        name=name or rule, rule=rule, check=check, device=device, trips=trips, passes=passes or trips, passes_on=on,
+        releases=releases, env=env or {}, passes_env=passes_env,
+    )  # fmt: skip

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from .probe import RELEASES, Probe
+from .probe import shows
 
 CHAIN = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
 NEXT = "--model-path qwen3-next-80b-a3b --tp-size 4"
@@ -22,19 +20,6 @@ RESIDENT = f"{PAGED} --paged-experts-num-resident 32"
 ONLINE = {"SGLANG_OPT_USE_ONLINE_COMPRESS": "1"}
 LATER = ("0.5.23",)
 EARLIER = ("0.5.19",)
-
-
-def shows(
-    rule: str, check: str, device: str, trips: str, passes: str = "", *, on: str = "", name: str = "",
-    releases: tuple[str, ...] = RELEASES, env: Mapping[str, str] | None = None, passes_env: Mapping[str, str] | None = None,
-) -> Probe:  # fmt: skip
-    """A probe; without a neighbour of its own the same launch passes on the device `on` or under `passes_env`."""
-    return Probe(
-        name=name or rule, rule=rule, check=check, device=device, trips=trips, passes=passes or trips, passes_on=on,
-        releases=releases, env=env or {}, passes_env=passes_env,
-    )  # fmt: skip
-
-
 RECURRENT = (
     shows("gdn-has-no-helion-kernels", "gdn_kernels", "h200", f"{NEXT} --linear-attn-backend helion", NEXT),
     shows("kda-verify-kernels", "kda_kernels", "b200", f"{KIMI} --linear-attn-verify-backend cutedsl", KIMI),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .backends import DRAFT, HEAD, LLAMA, NEWEST, NEXT, TARGET, V3, on, shows
-from .probe import RELEASES
+from .backends import DRAFT, HEAD, LLAMA, NEWEST, NEXT, TARGET, V3, on
+from .probe import RELEASES, shows
 
 EARLIER = RELEASES[:1]  # where the backend exists, or refuses, in the earlier release only
 SHAPE = "--speculative-num-steps {} --speculative-eagle-topk {} --speculative-num-draft-tokens {}"
