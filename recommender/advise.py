@@ -414,8 +414,8 @@ class Adviser:
         for candidate, encoded in impossible:
             if candidate.algorithm not in offered and not any(step.rule.id in shared for step in encoded.hopeless):
                 found.setdefault(candidate.algorithm, self._hopeless(candidate, encoded))
+        fits = {candidate.algorithm for candidate in candidates}
         for entry in self.search["candidates"]:
-            fits = {candidate.algorithm for candidate in candidates}
             if entry["algorithm"] not in (*offered, *found, *fits):
                 found[entry["algorithm"]] = self._unfit(entry["algorithm"], shared)
         order = dict.fromkeys(entry["algorithm"] for entry in self.search["candidates"])

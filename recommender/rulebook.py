@@ -322,8 +322,7 @@ class Rulebook:
                         raise RulebookError(f"{path}: {name}: also defined in {definitions[name][0]}")
                     if not isinstance(entry, Mapping) or ("is" in entry) == ("choose" in entry):
                         raise RulebookError(f"{path}: {name}: give `is` or `choose`")
-                    held = (old for old in entry.get("earlier", ()) if in_range(wanted, None, str(old["until"])))
-                    chosen = next(held, entry)
+                    chosen = _as_of(entry, wanted)
                     kept = {key: chosen[key] for key in ("is", "choose") if key in chosen}
                     definitions[name] = (path, kept)
         names = [*facts, *(f"draft.{name[6:]}" for name in facts if name.startswith("model."))]
@@ -448,14 +447,14 @@ class Rulebook:
             settings |= {name: spec.default for name, spec in self.catalogue.command_line(known).fields.items()}
         for section in ("environment", "internal"):
             for name, entry in (self.settings.get(section) or {}).items():
-                settings[name] = _frozen(_default(entry, wanted) if isinstance(entry, Mapping) else None)
+                settings[name] = _frozen(_as_of(entry, wanted).get("default") if isinstance(entry, Mapping) else None)
         return settings
 
 
-def _default(entry: Mapping[str, Any], release: tuple[int, ...]) -> Any:
-    """The default of a setting in a release; `earlier` lists what it was, the first one that ends after it is in force."""
+def _as_of(entry: Mapping[str, Any], release: tuple[int, ...]) -> Mapping[str, Any]:
+    """What an entry says in a release: `earlier` lists what it said, the first one that ends after the release is in force."""
     held = (old for old in entry.get("earlier", ()) if in_range(release, None, str(old["until"])))
-    return next(held, entry).get("default")
+    return next(held, entry)
 
 
 def _frozen(value: Any) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recommender.expr import show
 from recommender.render.check import finding_json, image_json, image_words, machine_value
 from recommender.render.console import console, indented, plain, stacked, table
+from recommender.render.rules import effect_words
 from recommender.reports import Differences, FlagShift, LaunchShift, LawShift, Shift
 from recommender.terms import Answer, CheckResult, Finding, Verdict
 
@@ -102,8 +103,7 @@ def _print_laws(out: Console, title: str, laws: Sequence[LawShift]) -> None:
     for topic, group in groupby(laws, key=lambda law: law.topic):
         shown = table([(topic, "left"), ("effect", "left")])
         for law in group:
-            effect = f"{law.effect.value} {law.bites.value}" if law.bites else law.effect.value
-            shown.add_row(stacked(law.rule, f"{law.statement}{_how(law)}"), effect)
+            shown.add_row(stacked(law.rule, f"{law.statement}{_how(law)}"), effect_words(law.effect, law.bites))
         out.print(shown)
 
 

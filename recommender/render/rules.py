@@ -44,10 +44,14 @@ def print_list(laws: Sequence[Law], asked: str, judged_as: str) -> None:
         out.print(f"\n{topic}", style="bold")
         shown = table([("law", "left"), ("effect", "left")])
         for law in group:
-            effect = f"{law.effect.value} {law.bites.value}" if law.bites else law.effect.value
-            shown.add_row(stacked(law.id, law.statement), effect)
+            shown.add_row(stacked(law.id, law.statement), effect_words(law.effect, law.bites))
         out.print(shown)
     out.print("\nOne of them in full: recommender rules show LAW")
+
+
+def effect_words(effect: Effect, bites: Bites | None) -> str:
+    """What the engine does where a law applies, and when, in two words."""
+    return f"{effect.value} {bites.value}" if bites else effect.value
 
 
 def _counted(number: int, noun: str) -> str:
