@@ -22,7 +22,9 @@ COUNTED = (
     "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens",
     "attention_backend", "prefill_attention_backend", "decode_attention_backend", "speculative_draft_attention_backend",
     "linear_attn_backend", "linear_attn_decode_backend", "linear_attn_prefill_backend", "linear_attn_verify_backend",
-    "page_size", "max_running_requests",
+    "page_size", "max_running_requests", "kv_cache_dtype", "disable_overlap_schedule", "enable_mixed_chunk",
+    "speculative_use_rejection_sampling", "speculative_adaptive", "speculative_draft_model_path",
+    "mamba_radix_cache_strategy",
 )  # fmt: skip
 
 
@@ -66,21 +68,33 @@ class Tally:
         self.excused += comparison.excused
         kinds = {item.kind for item in comparison.differences if item.counted}
         self.wrong.update(kinds)
-        if "verdict" not in kinds and not comparison.excused:
+        if not kinds & {"verdict", "unknown"} and not comparison.excused:
             self.accepted += comparison.launch.ok
             self.refused += not comparison.launch.ok
         for item in comparison.differences:
             self.causes.setdefault(item.cause, []).append(comparison.launch)
+
+    def merge(self, other: Tally) -> None:
+        """Count what another tally counted too."""
+        self.launches += other.launches
+        self.no_answer += other.no_answer
+        self.excused += other.excused
+        self.accepted += other.accepted
+        self.refused += other.refused
+        self.wrong.update(other.wrong)
+        for cause, launches in other.causes.items():
+            self.causes.setdefault(cause, []).extend(launches)
 
     def lines(self) -> list[str]:
         """The counts and percentages."""
 
         def share(kind: str, whole: int, what: str) -> str:
             right = 100.0 - 100.0 * self.wrong[kind] / whole if whole else 100.0
-            return f"{what}: {right:.2f} % of {whole} ({self.wrong[kind]} wrong)"
+            return f"{what}: {right:.2f} % of {whole} ({self.wrong[kind]} not)"
 
         found = [
-            share("verdict", self.launches - self.excused, "verdicts right"),
+            share("verdict", self.launches - self.excused, "verdicts not wrong"),
+            share("unknown", self.launches - self.excused, "verdicts known"),
             share("value", self.accepted, "both accept, values equal"),
             share("message", self.refused, "both refuse, the engine's message is one of ours"),
             share("explain", self.refused, "both refuse, explain leads the engine's message to that law"),
@@ -133,7 +147,8 @@ def _differences(
 ) -> Iterable[Difference]:
     rules = session.edition.rules
     if result.verdict is not (Answer.ACCEPTS if launch.ok else Answer.REFUSES):
-        yield Difference(kind="verdict", cause=_verdict_cause(launch, result))
+        kind = "unknown" if result.verdict is Answer.UNKNOWN else "verdict"
+        yield Difference(kind=kind, cause=_verdict_cause(launch, result))
     elif launch.ok:
         for name in fields:
             if name in launch.resolved and not equal(result.values[name].value, launch.resolved[name]):

@@ -1,7 +1,9 @@
 """Holds our check against the engine and prints where they part; it must not change a rule or a record.
 
     python -m tests.oracle.compare                                  # the recorded answers; needs no engine
+    python -m tests.oracle.compare --recorded FILE FILE             # other ones, each and together
     python -m tests.oracle.compare --live 0.5.23 --devices all --count 60 --seeds 901
+    python -m tests.oracle.compare --live all --devices all --count 22 --seeds 901 --keep FOLDER     # every covered release
     python -m tests.oracle.compare --live 0.5.23 --examples         # every rule's examples; records the answers
     python -m tests.oracle.compare --at page_size                   # only causes that match; --show 5 launches of each
 
@@ -142,48 +144,65 @@ def run_examples(release: str, pattern: str, show: int, fresh: bool) -> int:
 def main() -> int:
     """Compare."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--live", metavar="RELEASE", help="ask the engine now")
+    options.add_argument("--live", metavar="RELEASES", help="ask the engine now: a list a,b,c, or all that are covered")
     options.add_argument(
-        "--recorded", type=Path, help="a file of answers; default: the tests' own of the newest release"
+        "--recorded", type=Path, nargs="+", help="files of answers; default: the tests' own of the newest release"
     )
     options.add_argument("--examples", action="store_true", help="with --live: every rule's examples")
     options.add_argument("--fresh", action="store_true", help="with --examples: ask anew")
     options.add_argument("--rules", default="", help="with --examples: only rules whose id matches")
     options.add_argument(
-        "--keep", type=Path, help="with --live: also keep the answers in a file (examples: in the tests' own)"
+        "--keep", type=Path, help="with --live: a folder that keeps the answers too (examples: in the tests' own)"
     )
     options.add_argument("--show", type=int, default=2)
     options.add_argument("--at", default="", help="only causes that match this pattern")
     add_draw_options(options)
     given = options.parse_args()
     try:
-        if given.live and given.examples:
-            return run_examples(given.live, given.rules, given.show, given.fresh)
-        if given.live:
-            return run_live(given)
-        path = given.recorded or recorded_file(load_rulebook().releases[-1].version)
-        head, launches = read(path)
-        tally = tally_of(session_of(head["sglang"]), launches)
+        covered = [release.version for release in load_rulebook().releases]
+        live = covered if given.live == "all" else given.live.split(",") if given.live else []
+        if given.examples and live:
+            return max(run_examples(release, given.rules, given.show, given.fresh) for release in live)
+        told = (live_tally(release, given) for release in live)
+        held = (recorded_tally(path) for path in given.recorded or [recorded_file(covered[-1])])
+        return run_all(told if live else held, given)
     except (OracleError, RecordError) as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
-    report(tally, given.show, given.at)
-    return 1 if tally.causes else 0
 
 
-def run_live(given: argparse.Namespace) -> int:
+def run_all(tallies: Iterable[tuple[str, Tally]], given: argparse.Namespace) -> int:
+    """Print each tally as soon as it is there, and what they come to together."""
+    total, names = Tally(), []
+    for name, tally in tallies:
+        say(f"{name}:")
+        report(tally, given.show, given.at)
+        total.merge(tally)
+        names.append(name)
+    if len(names) > 1:
+        say(f"{', '.join(names)}: {total.launches} launches")
+        for line in total.lines():
+            say(line)
+    return 1 if total.causes else 0
+
+
+def recorded_tally(path: Path) -> tuple[str, Tally]:
+    """A file's name, and its launches compared."""
+    head, launches = read(path)
+    return path.name, tally_of(session_of(head["sglang"]), launches)
+
+
+def live_tally(release: str, given: argparse.Namespace) -> tuple[str, Tally]:
     """Draw launches, ask the engine, compare."""
-    session = session_of(given.live)
-    tally = Tally()
+    session, tally = session_of(release), Tally()
     kept: list[Answered] = []
-    for replies in answers(given.live, cases_of(given, given.live), fields=reported(given.live), writes=True):
+    for replies in answers(release, cases_of(given, release), fields=reported(release), writes=True):
         tally_of(session, replies, tally)
         kept.extend(replies)
         if given.keep:
-            write(given.keep, given.live, reported(given.live), kept)
-        print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
-    report(tally, given.show, given.at)
-    return 1 if tally.causes else 0
+            write(given.keep / f"answers-{release}.jsonl.xz", release, reported(release), kept)
+        print(f"{release} {replies[0].device}: {len(replies)} answers", file=sys.stderr)
+    return release, tally
 
 
 if __name__ == "__main__":
