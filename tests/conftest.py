@@ -15,7 +15,7 @@ from recommender.advise import Adviser, Ask
 from recommender.rulebook import Rulebook, load_rulebook
 from recommender.session import Session, open_session
 
-NEWEST = "0.5.23"
+NEWEST = load_rulebook().releases[-1].version
 
 
 @cache
