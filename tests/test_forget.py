@@ -22,8 +22,8 @@ from tools.forget import (
     unreferring,
     words_of,
     younger_catalogue,
-    younger_variables,
 )
+from tools.make_variables import added, younger
 
 ROOT = Path(__file__).resolve().parent.parent
 RULE = """id: a
@@ -86,8 +86,10 @@ def test_tables_without_the_newest_release() -> None:
     assert made["releases"] == ["1"]
     assert [(each["names"], each.get("until")) for each in made["flags"]] == [(["--b"], None), (["--c"], None)]
     names = {"A": ["2", None], "B": [None, "2"], "C": ["1", None]}
-    variables = json.loads(younger_variables({"releases": ["0", "1", "2"], "names": names}, "2"))
-    assert variables == {"releases": ["0", "1"], "names": {"B": [None, None], "C": ["1", None]}}
+    variables = {"releases": ["0", "1", "2"], "names": names}
+    assert younger(variables, "2") == {"releases": ["0", "1"], "names": {"B": [None, None], "C": ["1", None]}}
+    assert added(younger(variables, "2"), "2", {"A", "C"}) == variables
+    assert added(variables, "2", {"A", "C"}) == variables
 
 
 def test_this_checkout_can_forget() -> None:

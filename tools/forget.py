@@ -23,6 +23,7 @@ from typing import Any
 
 import yaml
 
+from tools import make_variables
 from tools.make_catalogue import collapse, expand, render
 from tools.yaml_edit import documents, folded, items_of, plain_of, replaced, value_of, without
 
@@ -42,18 +43,6 @@ class ForgetError(Exception):
 def younger_catalogue(table: Mapping[str, Any], release: str) -> dict[str, Any]:
     """The flag catalogue as it was before a release was merged into it."""
     return collapse({known: flags for known, flags in expand(table).items() if known != release})
-
-
-def younger_variables(table: Mapping[str, Any], release: str) -> str:
-    """The table of variables as it was before a release was read for it."""
-    kept = {
-        name: [since, None if until == release else until]
-        for name, (since, until) in table["names"].items()
-        if since != release
-    }
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(span)}" for name, span in kept.items())
-    releases = [known for known in table["releases"] if known != release]
-    return f'{{"releases": {json.dumps(releases)},\n"names": {{\n{lines}\n}}}}\n'
 
 
 def fields_of(table: Mapping[str, Any]) -> set[str]:
@@ -216,7 +205,8 @@ def forget(book: Checkout, release: str) -> None:
     table_file, variables_file = book.engine / "flags" / "catalogue.json", book.engine / "flags" / "variables.json"
     table = younger_catalogue(json.loads(table_file.read_text(encoding="utf-8")), release)
     book.texts[table_file] = render(table)
-    book.texts[variables_file] = younger_variables(json.loads(variables_file.read_text(encoding="utf-8")), release)
+    variables = make_variables.younger(json.loads(variables_file.read_text(encoding="utf-8")), release)
+    book.texts[variables_file] = make_variables.render(variables)
     renamed, fields, gone = book.engine / "flags" / "renamed.yaml", fields_of(table), gone_flags(table)
     book.texts[renamed] = without(book.texts[renamed], lambda keys, _: keys[0] not in gone)
     idle = book.engine / "flags" / "without_influence.yaml"

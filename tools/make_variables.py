@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 TABLE = Path(__file__).resolve().parent.parent / "constraints" / "sglang" / "flags" / "variables.json"
 NAME = re.compile(rb"(?<![A-Za-z0-9_])(?:SGLANG|SGL)_[A-Z0-9][A-Z0-9_]+")
@@ -39,15 +40,40 @@ def spans(named: Mapping[str, set[str]]) -> dict[str, list[str | None]]:
     return table
 
 
+def younger(table: Mapping[str, Any], release: str) -> dict[str, Any]:
+    """The table as it was before its newest release was read for it."""
+    kept = {
+        name: [since, None if until == release else until]
+        for name, (since, until) in table["names"].items()
+        if since != release
+    }
+    return {"releases": [known for known in table["releases"] if known != release], "names": kept}
+
+
+def added(table: Mapping[str, Any], release: str, named: set[str]) -> dict[str, Any]:
+    """The table with what a release newer than every one in it names."""
+    before = younger(table, release)
+    names: dict[str, list[str | None]] = {}
+    for name in sorted({*before["names"], *named}):
+        since, until = before["names"].get(name, [release, None])
+        names[name] = [since, None if name in named else until or release]
+    return {"releases": [*before["releases"], release], "names": names}
+
+
+def render(table: Mapping[str, Any]) -> str:
+    """The table as JSON, one name a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(span)}" for name, span in table["names"].items()]
+    head = f'{{"releases": {json.dumps(table["releases"])},\n"names": {{\n'
+    return head + ",\n".join(lines) + "\n}}\n"
+
+
 def main(root: Path) -> None:
     """Write the table of every release below a folder."""
     found = sorted(
         (path for path in root.iterdir() if path.is_dir()), key=lambda path: [*map(int, path.name.split("."))]
     )
     named = {path.name: names_in(path) for path in found}
-    lines = [f"{json.dumps(name)}: {json.dumps(span)}" for name, span in spans(named).items()]
-    head = f'{{"releases": {json.dumps(list(named))},\n"names": {{\n'
-    TABLE.write_text(head + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    TABLE.write_text(render({"releases": list(named), "names": spans(named)}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -277,7 +277,7 @@ def _declared(call: ast.Call) -> list[tuple[str, ast.expr]]:
     return [(each.arg or "**", each.value) for each in call.keywords]
 
 
-def _writes(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+def writes_of(statement: ast.stmt) -> Iterator[tuple[str, str]]:
     """(field, value in one spelling) for every field that a simple statement may write."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
@@ -305,14 +305,15 @@ class Release:
     places: list[Place] = field(default_factory=list)
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
 
-    def read(self) -> Release:
+    def read(self, files: Iterable[Path] | None = None) -> Release:
+        """Parse some files of it, else all."""
         beside = self.root.parent / "kernels"
-        for path in [*sorted(self.root.rglob("*.py")), *sorted(beside.rglob("*.py"))]:
+        for path in [*sorted(self.root.rglob("*.py")), *sorted(beside.rglob("*.py"))] if files is None else files:
             inside = self.root in path.parents
             file = path.relative_to(self.root).as_posix() if inside else f"../{path.relative_to(self.root.parent)}"
             try:
                 tree = ast.parse(path.read_text(encoding="utf-8"))
-            except (SyntaxError, UnicodeDecodeError):
+            except (SyntaxError, UnicodeDecodeError, FileNotFoundError):
                 continue
             self.places.append(Place(file, "", tree))
             self._collect(file, "", tree)
@@ -425,7 +426,7 @@ class Evidence:
     by: str = ""  # "message", "writes" or "function"
 
 
-def _context(release: Release, place: Place, text: str, depth: int = 2) -> frozenset[str]:
+def context_of(release: Release, place: Place, text: str, depth: int = 2, longest: int = 3000) -> frozenset[str]:
     """What the names in a condition stand for: locals, constants, helper functions."""
     seen: set[str] = set()
     out: set[str] = set()
@@ -441,7 +442,8 @@ def _context(release: Release, place: Place, text: str, depth: int = 2) -> froze
             elif name in release.constants and len(release.constants[name]) == 1 and (name.isupper() or "_" in name):
                 told = [f"{name} := {normal(release.constants[name][0])}"]
             elif name in release.by_name and len(release.by_name[name]) == 1 and name not in ("X", "config", "is"):
-                told = [f"{name} := {release.by_name[name][0].whole}"] if len(release.by_name[name][0].whole) < 3000 else []
+                whole = release.by_name[name][0].whole
+                told = [f"{name} := {whole}"] if len(whole) < longest else []
             out |= set(told)
             level += told
     return frozenset(out)
@@ -451,7 +453,7 @@ def _part(release: Release, place: Place, way: Way, deed: str) -> str:
     last = next((i for i in range(len(way), 0, -1) if way[i - 1][0] != "else"), 0)  # what an own last branch excludes
     hard = spelled(tuple(each for i, each in enumerate(way) if each[0] != "else" or i >= last))
     line = " & ".join([*hard, deed])
-    context = _context(release, place, " ".join([*hard, deed]))
+    context = context_of(release, place, " ".join([*hard, deed]))
     return "\n    ".join([line, *sorted(context)])
 
 
@@ -482,7 +484,7 @@ def gather(release: Release, rule: Mapping[str, Any]) -> Evidence:
             for place in places
             for statement, way in place.statements
             if not isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match))
-            for name, value in _writes(statement)
+            for name, value in writes_of(statement)
             if name in fields
         )
         if parts:
@@ -516,9 +518,12 @@ class Store:
         self.known: dict[str, Evidence] = {}
         self.fresh = False
         if self.path and self.path.is_file():
-            stamp, known = pickle.loads(self.path.read_bytes())
+            try:
+                stamp, known = pickle.loads(self.path.read_bytes())
+            except (pickle.UnpicklingError, ImportError, AttributeError, EOFError, ValueError):
+                return  # cut short, or of another make
             if stamp == self.stamp:
-                self.known = known
+                self.known = {name: Evidence(*told) for name, told in known.items()}
 
     def evidence(self, release: Release, edition: Mapping[str, Any]) -> Evidence:
         read = [edition["source"], edition.get("engine_error"), sorted(edition.get("sets") or {})]
@@ -533,7 +538,8 @@ class Store:
     def save(self) -> None:
         if self.path and self.fresh:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_bytes(pickle.dumps((self.stamp, self.known)))
+            known = {name: (each.parts, each.whole, each.found, each.by) for name, each in self.known.items()}
+            self.path.write_bytes(pickle.dumps((self.stamp, known)))
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
@@ -683,9 +689,10 @@ def flags_of(version: str) -> dict[str, str]:
     return found
 
 
-def follow(last: str, new: str, engines: Path) -> Iterator[str]:
+def follow(last: str, new: str, engines: Path, keep: Path | None = None) -> Iterator[str]:
     """The reading list of a release, one line each."""
     old, now = (Release(v, engines / v / "sglang" / "srt").read() for v in (last, new))
+    stores = [Store(keep, version) for version in (last, new)]
     before, after = flags_of(last), flags_of(new)
     known = " ".join(path.read_text(encoding="utf-8") for path in RULES.glob("*/*.yaml"))
     if before == after:
@@ -714,10 +721,12 @@ def follow(last: str, new: str, engines: Path) -> Iterator[str]:
         held = next((e for e in editions if _in_force(e, last)), None)
         if held is None:
             continue
-        was, is_now = gather(old, held), gather(now, held)
+        was, is_now = (store.evidence(release, held) for store, release in zip(stores, (old, now), strict=True))
         told = word(was, is_now)
         if told not in ("same", "unknown"):
             yield f"law {told} {path.parent.name}/{path.stem} ({likeness(was, is_now):.2f} alike)"
+    for store in stores:
+        store.save()
 
 
 def _in_force(edition: Mapping[str, Any], version: str) -> bool:
@@ -740,7 +749,7 @@ def main(argv: list[str]) -> int:
     if options.what == "follow":
         if len(versions) != 2:
             parser.error("follow compares two releases: LAST NEW")
-        for line in follow(versions[0], versions[1], options.engines):
+        for line in follow(versions[0], versions[1], options.engines, options.keep):
             print(line)
         return 0
     chosen = list(laws(options.law))

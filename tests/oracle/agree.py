@@ -30,11 +30,16 @@ COUNTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One way in which we and the engine differ; `cause` groups equal ones, `counted` says whether percentages do."""
+    """One way in which we and the engine differ; `cause` groups equal ones, `counted` says whether percentages do.
+
+    `name` is the value that differs, `rules` the laws of ours behind it.
+    """
 
     kind: str
     cause: str
     counted: bool = True
+    name: str = ""
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +153,14 @@ def _differences(
     rules = session.edition.rules
     if result.verdict is not (Answer.ACCEPTS if launch.ok else Answer.REFUSES):
         kind = "unknown" if result.verdict is Answer.UNKNOWN else "verdict"
-        yield Difference(kind=kind, cause=_verdict_cause(launch, result))
+        laws = tuple(item.rule for item in early(result.findings)) if launch.ok else ()
+        yield Difference(kind=kind, cause=_verdict_cause(launch, result), rules=laws)
     elif launch.ok:
         for name in fields:
             if name in launch.resolved and not equal(result.values[name].value, launch.resolved[name]):
-                yield Difference(kind="value", cause=_value_cause(launch, result, name), counted=name in COUNTED)
+                cause, known = _value_cause(launch, result, name), result.values[name]
+                laws = (str(known.rule),) if known.origin is OriginKind.RULE else ()
+                yield Difference(kind="value", cause=cause, counted=name in COUNTED, name=name, rules=laws)
         return
     if launch.ok:
         return

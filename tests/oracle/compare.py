@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,14 +37,19 @@ def session_of(release: str) -> Session:
     return open_session(load_rulebook(), release, kept_folders(home()), installed())
 
 
-def report(tally: Tally, show: int, at: str = "") -> None:
-    """Print what differs, by cause, then the counts."""
+About = Callable[[str, Answered], Iterable[str]]
+
+
+def report(tally: Tally, show: int, at: str = "", about: About | None = None) -> None:
+    """Print what differs, by cause, then the counts; `about` says more of a cause, from one of its launches."""
     for cause, launches in grouped(tally.causes):
         if re.search(at, cause):
             say(f"{len(launches):5d}  {cause}")
             for launch in launches[:show]:
                 env = "".join(f"{name}={value} " for name, value in launch.env.items())
                 say(f"         {launch.device}: {env}{' '.join(launch.argv)}")
+            for line in about(cause, launches[0]) if about else ():
+                say(f"       {line}")
     for line in tally.lines():
         say(line)
 
@@ -113,7 +118,7 @@ def _to_keep(answer: Answered, becomes: set[str]) -> Answered:
     return replace(answer, writes=tuple((name, fields) for name, fields in said if set(fields) <= becomes))
 
 
-def run_examples(release: str, pattern: str, show: int, fresh: bool) -> int:
+def run_examples(release: str, pattern: str, show: int, fresh: bool, about: About | None = None) -> int:
     """Ask the engine about the examples of every rule that it was not asked about yet, and print where it objects."""
     session = session_of(release)
     every = [example for example in all_examples(session.book) if example.release == release]
@@ -136,7 +141,7 @@ def run_examples(release: str, pattern: str, show: int, fresh: bool) -> int:
             problems += 1
             say(f"{example.name}: {problem}")
     say("")
-    report(tally, show)
+    report(tally, show, about=about)
     say(f"examples: {len(chosen)}, objected to: {problems}, not asked: {unasked}")
     return 1 if problems or tally.causes else 0
 

@@ -87,6 +87,22 @@ def given_cases(path: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def recorded(
+    release: str, cases: Mapping[str, Sequence[Mapping[str, Any]]], out: Path, before: Iterable[Answered] = ()
+) -> list[Answered]:
+    """Ask, and keep the answers in a file after each device, behind those that it held before; returns all of them.
+
+    Raises:
+        OracleError: the engine could not be asked.
+    """
+    found = list(before)
+    for each in answers(release, cases, fields=reported(release)):
+        found.extend(each)
+        print(f"{each[0].device}: {len(each)} answers", file=sys.stderr)
+        write(out, release, reported(release), found)
+    return found
+
+
 def main() -> int:
     """Record."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,11 +118,7 @@ def main() -> int:
         cases = cases_of(given, given.release)
         for device, more in given_cases(given.cases).items() if given.cases else ():
             cases.setdefault(device, []).extend(more)
-        found = list(before)
-        for each in answers(given.release, cases, fields=reported(given.release)):
-            found.extend(each)
-            print(f"{each[0].device}: {len(each)} answers", file=sys.stderr)
-            write(out, given.release, reported(given.release), found)
+        found = recorded(given.release, cases, out, before)
     except (OracleError, RecordError) as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
