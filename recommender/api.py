@@ -15,7 +15,7 @@ from recommender.mending import Mend, joined, mends
 from recommender.profiles import Gpu
 from recommender.resolve import Struck, Walk, walk
 from recommender.rulebook import Rulebook, load_rulebook
-from recommender.session import Launch, Session, open_session, variable_text
+from recommender.session import Launch, Session, open_session
 from recommender.terms import (
     UNKNOWN,
     Answer,
@@ -31,6 +31,7 @@ from recommender.terms import (
     Value,
     Verdict,
 )
+from recommender.variables import variable_text
 
 if TYPE_CHECKING:
     from recommender.advise import Advice

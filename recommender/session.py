@@ -13,7 +13,7 @@ from typing import Any
 
 from recommender import profiles
 from recommender.catalogue import Parsed, Refusal
-from recommender.command_line import CommandLine, nearest
+from recommender.command_line import CommandLine
 from recommender.errors import UsageError
 from recommender.expr import Expression, compile_value
 from recommender.images import image_use
@@ -21,15 +21,7 @@ from recommender.laws import FactTable, Plan, Rule
 from recommender.profiles import Gpu, Model
 from recommender.rulebook import Edition, Rulebook
 from recommender.terms import UNKNOWN, ImageUse, Unknown, Value
-from recommender.versions import in_range, parse_release
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misread:
-    """A variable that does not do what it says: `kind` is that of the law, `message` names variable and text."""
-
-    kind: str
-    message: str
+from recommender.variables import Misread, Reading, Variables, checked_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -43,30 +35,6 @@ class Launch:
     parsed: Parsed = field(default_factory=lambda: Parsed(asked={}, spelled={}))
     image: ImageUse | None = None
     misread: tuple[Misread, ...] = ()
-
-
-def environment_value(entry: Mapping[str, Any], readers: Mapping[str, Any], text: str) -> tuple[Value, bool]:
-    """(what the engine makes of a variable's text, whether the text is of the variable's type).
-
-    A text of another type leaves what the reader says, else the default; UNKNOWN where that is unset, as being set may count.
-    """
-    kind = entry.get("type", "str")
-    words = readers.get(entry.get("reader", kind))
-    if words is not None:
-        said = text if words.get("exact") else text.lower()
-        if said in words["yes"] or said in words["no"]:
-            return said in words["yes"], True
-        return words.get("otherwise", entry.get("default")), bool(words.get("exact"))
-    try:
-        return (int(text) if kind == "int" else float(text) if kind == "float" else text), True
-    except ValueError:
-        default = entry.get("default")
-        return UNKNOWN if default is None else default, False
-
-
-def variable_text(value: Value) -> str:
-    """A variable's value as a shell writes it."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -139,6 +107,11 @@ class Session:
         known: Mapping[str, Mapping[str, Any]] = self.book.settings.get("environment") or {}
         return known
 
+    @cached_property
+    def environment(self) -> Variables:
+        """What the release makes of environment variables."""
+        return variables_of(self.book, self.edition.release)
+
     def image(
         self, name: str | None, gpu: Gpu | None, words: Sequence[str], env: Mapping[str, str | Unknown]
     ) -> ImageUse | None:
@@ -156,17 +129,18 @@ class Session:
         image: ImageUse | None = None,
     ) -> Launch:
         """The settings of a command line, its environment and its image. What the parser refuses is left out and named."""
-        given = {**(image.sets if image else {}), **(env or {})}
-        variables, ignored, misread = self.read_variables(given)
-        parsed, refusals = self._line(variables).parse_all(argv, self.root)
+        sets = image.sets if image else {}
+        given = {**sets, **(env or {})}
+        reading = self.environment.read(given, frozenset(sets).difference(env or {})) if given else Reading()
+        parsed, refusals = self._line(reading.values).parse_all(argv, self.root)
         return Launch(
-            asked={**parsed.asked, **variables},
+            asked={**parsed.asked, **reading.values},
             spelled=parsed.spelled,
             refusals=refusals,
-            env_ignored=ignored,
+            env_ignored=reading.ignored,
             parsed=parsed,
             image=image,
-            misread=misread,
+            misread=reading.misread,
         )
 
     def _line(self, variables: Mapping[str, Value]) -> CommandLine:
@@ -180,62 +154,10 @@ class Session:
         }
         return line.taking(more) if more else line
 
-    def read_variables(
-        self, given: Mapping[str, str | Unknown]
-    ) -> tuple[dict[str, Value], tuple[str, ...], tuple[Misread, ...]]:
-        """(values of the variables that rules read, the engine's other variables, those that do not do what they say)."""
-        settings = self.book.settings
-        prefix, old = settings.get("environment_prefix", ""), settings.get("environment_old_prefix", "")
-        values: dict[str, Value] = {}
-        ignored: list[str] = []
-        misread: list[Misread] = []
-        for spelled, text in given.items():
-            renamed = bool(old) and spelled.startswith(old)
-            name = prefix + spelled.removeprefix(old) if renamed else spelled
-            if name in self.variables:
-                entry = self.variables[name]
-                if not isinstance(text, str):
-                    values[name] = UNKNOWN
-                    continue
-                values[name], fits = environment_value(entry, settings.get("environment_readers", {}), text)
-                if not fits:
-                    took = "what it then takes is not known" if values[name] is UNKNOWN else f"it takes {values[name]}"
-                    misread.append(
-                        Misread(
-                            kind="bad-variable",
-                            message=f"{spelled}={text}: the engine expects {entry.get('type')} there; {took}.",
-                        )
-                    )
-            elif prefix and name.startswith(prefix) and not self._names_variable(name, spelled):
-                near = nearest(name, tuple(each for each in self.engine_variables if not each.endswith("_")))
-                hint = f"; nearest: {', '.join(near)}" if near else ""
-                misread.append(
-                    Misread(
-                        kind="unknown-variable",
-                        message=f"nothing in SGLang {self.edition.release} names {spelled}, so the engine never reads it{hint}.",
-                    )
-                )
-            else:
-                ignored.append(spelled)
-        return values, tuple(ignored), tuple(misread)
-
-    def _names_variable(self, *names: str) -> bool:
-        begun = tuple(name for name in self.engine_variables if name.endswith("_"))
-        return any(name in self.engine_variables or name.startswith(begun) for name in names)
-
     @cached_property
     def laws_of_reading(self) -> Mapping[str, Rule]:
         """The laws of what the reading of flags and variables finds at fault, by its kind."""
         return {rule.parse: rule for rule in self.edition.rules.values() if rule.parse}
-
-    @cached_property
-    def engine_variables(self) -> frozenset[str]:
-        """Every variable that a file of the release names; one that ends with an underscore is a beginning."""
-        names: Mapping[str, tuple[str | None, str | None]] = self.book.library.one(
-            "constraints/sglang/flags/variables.json"
-        )["names"]
-        wanted = parse_release(self.edition.release)
-        return frozenset(name for name, span in names.items() if in_range(wanted, *span))
 
     def not_judged(self, launch: Launch) -> tuple[str, ...]:
         """The flags and variables of a launch that no rule covers and that are not known to be without influence."""
@@ -268,6 +190,9 @@ class Session:
             return (None, *(smaller for smaller in (8, 4, 2, 1) if smaller < value))
         return (None,)
 
+    def _reads(self, name: str) -> bool:
+        return name in self.variables and self.environment.is_live(name)
+
     def fixes(self, rule: str) -> tuple[Mapping[str, Expression], ...]:
         """A rule's own cures, compiled; those that the release has no words for are left out."""
         if rule not in self._fixes:
@@ -276,9 +201,25 @@ class Session:
             self._fixes[rule] = tuple(
                 {name: compile_value(value, words) for name, value in fix.items()}
                 for fix in self.edition.rules[rule].fix
-                if all(value is None or name in fields or name in self.variables for name, value in fix.items())
+                if all(value is None or name in fields or self._reads(name) for name, value in fix.items())
             )
         return self._fixes[rule]
+
+
+def variables_of(book: Rulebook, release: str) -> Variables:
+    """What a covered release makes of environment variables.
+
+    Raises:
+        RulebookError: a table of variables is not whole.
+    """
+    folder = "constraints/sglang/flags"
+    return Variables(
+        release=release,
+        releases=tuple(item.version for item in book.releases),
+        settings=book.settings,
+        table=checked_table(book.library.one(f"{folder}/variables.json"), f"{folder}/variables.json"),
+        now=book.library.one(f"{folder}/variables.yaml"),
+    )
 
 
 def open_session(

@@ -23,7 +23,8 @@ from tools.forget import (
     words_of,
     younger_catalogue,
 )
-from tools.make_variables import added, younger
+from tools.make_variables import TABLE, Release, added, younger
+from tools.make_variables import render as render_variables
 
 ROOT = Path(__file__).resolve().parent.parent
 RULE = """id: a
@@ -86,10 +87,23 @@ def test_tables_without_the_newest_release() -> None:
     assert made["releases"] == ["1"]
     assert [(each["names"], each.get("until")) for each in made["flags"]] == [(["--b"], None), (["--c"], None)]
     names = {"A": ["2", None], "B": [None, "2"], "C": ["1", None]}
-    variables = {"releases": ["0", "1", "2"], "names": names}
-    assert younger(variables, "2") == {"releases": ["0", "1"], "names": {"B": [None, None], "C": ["1", None]}}
-    assert added(younger(variables, "2"), "2", {"A", "C"}) == variables
-    assert added(variables, "2", {"A", "C"}) == variables
+    old = {"C": [[None, "2", "stands in", "B"], ["2", None, "ignores"]], "A": [["2", None, "warns"]]}
+    variables = {"releases": ["0", "1", "2"], "names": names, "old": old, "types": {"A": "int", "B": "bool"}}
+    before = {
+        "releases": ["0", "1"],
+        "names": {"B": [None, None], "C": ["1", None]},
+        "old": {"C": [[None, None, "stands in", "B"]]},
+        "types": {"B": "bool"},
+    }
+    newest = Release(named={"A", "C"}, fields={"A"}, warned={"A", "C"}, types={"A": "int"})
+    assert younger(variables, "2") == before
+    assert added(before, "2", newest) == variables
+    assert added(variables, "2", newest) == variables
+
+
+def test_the_table_of_variables_is_written_as_it_was_read() -> None:
+    text = TABLE.read_text(encoding="utf-8")
+    assert render_variables(json.loads(text)) == text
 
 
 def test_this_checkout_can_forget() -> None:

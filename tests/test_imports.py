@@ -24,6 +24,7 @@ EDGES = {
     "facts",
     "devices",
     "images",
+    "variables",
     "forms",
 }
 CORE = {"resolve", "judge", "solver", "conflict", "ranking", "memory", "matching"}

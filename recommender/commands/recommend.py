@@ -23,8 +23,9 @@ from recommender.forms.names import field_of, read_value, split_pair
 from recommender.profiles import Model, find_model
 from recommender.render.names import RECOMMEND_FORMATS
 from recommender.rulebook import load_rulebook
-from recommender.session import Launch, Session, open_session, variable_text
+from recommender.session import Launch, Session, open_session
 from recommender.terms import UNKNOWN, ImageUse, Unknown, Value
+from recommender.variables import variable_text
 
 
 def run(
@@ -120,7 +121,10 @@ def _pins(
         name, text = split_pair(pair)
         field = field_of(name, line, aliases, known)
         if field in known:
-            given |= session.read_variables({field: text})[0]
+            reading = session.environment.read({field: text})
+            if not reading.values:
+                raise UsageError(f"--set {reading.misread[0].message}")
+            given |= reading.values
             continue
         value = read_value(line.fields[field], text)
         if value is None:

@@ -136,11 +136,11 @@ def tables(last: str, new: str, given: argparse.Namespace) -> int:
     table = json.loads(make_catalogue.TABLE.read_text(encoding="utf-8"))
     make_catalogue.TABLE.write_text(make_catalogue.render(make_catalogue.merge(table, [dump])), encoding="utf-8")
     _say(f"{make_catalogue.TABLE.relative_to(ROOT)}: {len(dump['flags'])} flags in {new}")
-    names = make_variables.names_in(client.home() / "sglang" / new)
+    read = make_variables.read_release(client.home() / "sglang" / new)
     known = json.loads(make_variables.TABLE.read_text(encoding="utf-8"))
-    made = make_variables.added(known, new, names)
+    made = make_variables.added(known, new, read)
     make_variables.TABLE.write_text(make_variables.render(made), encoding="utf-8")
-    _say(f"{make_variables.TABLE.relative_to(ROOT)}: {len(names)} variables in {new}")
+    _say(f"{make_variables.TABLE.relative_to(ROOT)}: {len(read.named)} variables in {new}")
     parses = DATA / f"parse-{new}.jsonl.gz"
     words = [sys.executable, "-m", "tests.oracle.client", new, DEVICE, "--run", "tools/record_parses.py"]
     with parses.open("wb") as out:

@@ -19,8 +19,9 @@ from typing import Any
 
 from recommender import profiles
 from recommender.api import check_launch
-from recommender.session import Session, variable_text
+from recommender.session import Session
 from recommender.terms import CheckResult, Cure, Finding, Verdict
+from recommender.variables import variable_text
 
 from .agree import Tally, early, matches
 from .client import OracleError
