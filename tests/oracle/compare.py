@@ -22,10 +22,11 @@ from typing import Any
 
 from recommender.rulebook import load_rulebook
 from recommender.session import Session, open_session
+from recommender.versions import parse_release
 
 from .agree import Tally, compare, grouped
 from .client import OracleError, home
-from .examples import Example, all_examples, objection
+from .examples import Example, NoRuleError, all_examples, objection, rules_named
 from .folders import kept_folders
 from .installation import installed
 from .record import add_draw_options, answers, cases_of, reported
@@ -118,11 +119,27 @@ def _to_keep(answer: Answered, becomes: set[str]) -> Answered:
     return replace(answer, writes=tuple((name, fields) for name, fields in said if set(fields) <= becomes))
 
 
-def run_examples(release: str, pattern: str, show: int, fresh: bool, about: About | None = None) -> int:
+def chosen_examples(examples: Sequence[Example], releases: Sequence[str], patterns: str) -> list[Example]:
+    """The examples that some releases are asked about, of the rules that the patterns name.
+
+    Raises:
+        NoRuleError: a pattern matches no rule, or the rules that it matches have no example for these releases.
+    """
+    named = rules_named(patterns, dict.fromkeys(example.rule.id for example in examples))
+    of_rules = [example for example in examples if example.rule.id in named]
+    found = [example for example in of_rules if example.release in releases]
+    if not found:
+        others = ", ".join(sorted({example.release for example in of_rules}, key=parse_release))
+        asked = ", ".join(releases)
+        raise NoRuleError(f"--rules {patterns!r}: {asked} is asked about none of their examples, but {others} is")
+    return found
+
+
+def run_examples(release: str, named: Sequence[Example], show: int, fresh: bool, about: About | None = None) -> int:
     """Ask the engine about the examples of every rule that it was not asked about yet, and print where it objects."""
     session = session_of(release)
     every = [example for example in all_examples(session.book) if example.release == release]
-    chosen = [example for example in every if re.search(pattern, example.rule.id)]
+    chosen = [example for example in named if example.release == release]
     path = recorded_file(release, "examples")
     before = {question(each.device, each): each for each in read(path)[1]} if path.exists() else {}
     for example in chosen if fresh else ():
@@ -155,7 +172,9 @@ def main() -> int:
     )
     options.add_argument("--examples", action="store_true", help="with --live: every rule's examples")
     options.add_argument("--fresh", action="store_true", help="with --examples: ask anew")
-    options.add_argument("--rules", default="", help="with --examples: only rules whose id matches")
+    options.add_argument(
+        "--rules", default="", help="with --examples: only rules whose id matches a pattern of a list a,b,c"
+    )
     options.add_argument(
         "--keep", type=Path, help="with --live: a folder that keeps the answers too (examples: in the tests' own)"
     )
@@ -167,11 +186,13 @@ def main() -> int:
         covered = [release.version for release in load_rulebook().releases]
         live = covered if given.live == "all" else given.live.split(",") if given.live else []
         if given.examples and live:
-            return max(run_examples(release, given.rules, given.show, given.fresh) for release in live)
+            chosen = chosen_examples(all_examples(load_rulebook()), live, given.rules)
+            asked = [release for release in live if release in {example.release for example in chosen}]
+            return max(run_examples(release, chosen, given.show, given.fresh) for release in asked)
         told = (live_tally(release, given) for release in live)
         held = (recorded_tally(path) for path in given.recorded or [recorded_file(covered[-1])])
         return run_all(told if live else held, given)
-    except (OracleError, RecordError) as error:
+    except (NoRuleError, OracleError, RecordError) as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
 

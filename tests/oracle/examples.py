@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from recommender import devices, profiles
+from recommender.command_line import nearest
 from recommender.facts import stated_facts
 from recommender.laws import Rule
 from recommender.profiles import Gpu
@@ -17,6 +19,11 @@ from recommender.versions import in_range, parse_release
 
 from .agree import equal, matches
 from .records import Answered
+
+
+class NoRuleError(ValueError):
+    """A pattern of rules matches none; the message is one line that names it and the nearest ids."""
+
 
 KINDS = ("breaks", "passes", "sets", "leaves")
 
@@ -86,6 +93,26 @@ def examples_of(rule: Rule, release: str) -> list[Example]:
 def all_examples(book: Rulebook) -> list[Example]:
     """The examples of every edition that holds in a covered release."""
     return [example for rule, release in editions(book) if release for example in examples_of(rule, release)]
+
+
+def rules_named(patterns: str, ids: Iterable[str]) -> frozenset[str]:
+    """The ids in which one of some patterns with commas between them is found; all of them for an empty text.
+
+    Raises:
+        NoRuleError: a pattern is found in none, or is no pattern.
+    """
+    known = tuple(ids)
+    found: set[str] = set()
+    for pattern in patterns.split(","):
+        try:
+            named = [rule for rule in known if re.search(pattern.strip(), rule)]
+        except re.error as error:
+            raise NoRuleError(f"--rules {pattern.strip()!r} is no pattern: {error}") from None
+        if not named:
+            near = ", ".join(nearest(pattern.strip(), known))
+            raise NoRuleError(f"--rules {pattern.strip()!r} matches no rule" + (f"; nearest: {near}" if near else ""))
+        found.update(named)
+    return frozenset(found)
 
 
 def objection(example: Example, answer: Answered, rules: Iterable[Rule]) -> str:

@@ -34,6 +34,7 @@ from tools import make_catalogue, make_variables, trace_laws
 
 from . import client, compare, record
 from .agree import compare as compared
+from .examples import all_examples
 from .places import behind_law, refusal_at, writers_of
 from .records import DATA, Answered, RecordError, recorded_file
 
@@ -44,7 +45,17 @@ FIRST = ("setup", "tables", "read", "ask")
 QUICK = "b200,h100,mi300x"
 KINDS = "plain,harsh,wide,harsh-wild,crossed:40"  # crossed: laws' own examples, where a law that changed shows first
 KEPT = "plain:15,others:8,harsh:30,wide:25,plain-wild:12,harsh-wild:20,crossed:20"
-ORDER = ("refusal + unexplained", "refusal +", "refusal -", "law absent", "law changed", "law moved", "law", "flag", "variable")
+ORDER = (
+    "refusal + unexplained",
+    "refusal +",
+    "refusal -",
+    "law absent",
+    "law changed",
+    "law moved",
+    "law",
+    "flag",
+    "variable",
+)
 TITLES = {
     "refusal + unexplained": "New refusals that no law explains",
     "refusal +": "New refusals, and the law whose pattern they match",
@@ -183,7 +194,9 @@ def behind(session: Session, last: str, cause: str, launch: Answered) -> list[st
     difference = next((each for each in differences if each.cause == cause), None)
     if difference is None:
         return []
-    writer = next((function for function, written in reversed(launch.writes) if difference.name in written and function), "")
+    writer = next(
+        (function for function, written in reversed(launch.writes) if difference.name in written and function), ""
+    )
     lines = writers_of(new, last, writer, difference.name) if difference.name else []
     laws = [law for each in difference.rules for law in session.book.rules.get(each, ())[:1]]
     return [*lines, *(line for law in laws if not lines for line in behind_law(new, last, law))]
@@ -191,8 +204,9 @@ def behind(session: Session, last: str, cause: str, launch: Answered) -> list[st
 
 def examples(last: str, new: str, given: argparse.Namespace) -> int:
     """Ask NEW about the examples of every law that holds in it."""
-    about = partial(behind, compare.session_of(new), last)
-    return compare.run_examples(new, given.rules, given.show, False, about)
+    session = compare.session_of(new)
+    chosen = compare.chosen_examples(all_examples(session.book), [new], given.rules)
+    return compare.run_examples(new, chosen, given.show, False, partial(behind, session, last))
 
 
 def keep(last: str, new: str, given: argparse.Namespace) -> int:
@@ -240,7 +254,9 @@ def several(steps: list[str], words: list[str], given: argparse.Namespace) -> in
     done = 0
     for step in steps:
         own = [word for word in words if word not in STEPS]
-        code = subprocess.run([sys.executable, "-m", "tests.oracle.follow", *own, step], cwd=ROOT, check=False).returncode
+        code = subprocess.run(
+            [sys.executable, "-m", "tests.oracle.follow", *own, step], cwd=ROOT, check=False
+        ).returncode
         if code > 1:
             return code
         done = max(done, code)

@@ -2,8 +2,9 @@
 
     python -m tests.oracle.record 0.5.23 --devices all --seeds 7,8 --count 20 --out answers.jsonl.xz
 
---kinds plain,others,harsh,wide,crossed (-wild after any: plain-wild; a count of its own: harsh:40). --cases FILE asks about given
-launches too ({"device" or "hardware", "argv", "env"}; --count 0 draws none). --add keeps what the file holds already.
+--kinds plain,others,harsh,wide,crossed,examples (-wild after any: plain-wild; a count of its own: harsh:40). --cases FILE
+asks about given launches too ({"device" or "hardware", "argv", "env"}; --count 0 draws none). --add keeps what the file holds
+already.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Draws random launches that a person might try, about half of them wrong; it must not know whether a launch is right.
 
-    python -m tests.oracle.sample 7 200 b200 [--others | --harsh | --wide | --crossed] [--wild] > cases.jsonl
+    python -m tests.oracle.sample 7 200 b200 [--others | --harsh | --wide | --crossed | --examples] [--wild] > cases.jsonl
 
 Each launch takes a checkpoint, a speculative setting and a few of the flags that interact with it. Equal seeds give
 equal launches. --others draws the checkpoints that the plain sampler leaves out; --harsh draws all of them, odd
 backends and rarer flags; --wide is as harsh and draws every checkpoint profile there is; --crossed takes the example of
-a rule and some of the flags of another one's, so that it lands where laws meet; --wild adds one to three flags of the whole
-command line to any of these.
+a rule and some of the flags of another one's, so that it lands where laws meet; --examples takes the examples of every
+edition of every rule as they stand, so that a release is asked about the laws of all others, and draws at most as many as
+there are on the device; --wild adds one to three flags of the whole command line to any of these.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +22,9 @@ from recommender import library
 from recommender.rulebook import load_rulebook
 from recommender.versions import in_range, parse_release
 
-KINDS = ("plain", "others", "harsh", "wide", "crossed")
+from .examples import all_examples
+
+KINDS = ("plain", "others", "harsh", "wide", "crossed", "examples")
 OWN_HEAD = None
 EAGLE3, SMALL = "eagle3-llama-8b-draft", "llama-3.2-1b"
 PLAIN: Mapping[str, Sequence[str | None]] = {  # a checkpoint and the drafts that a person would try with it
@@ -231,9 +233,13 @@ def harsh_launch(rng: random.Random, checkpoints: Sequence[str], drafts: Sequenc
 
 def flags_of(release: str | None) -> list[Mapping[str, Any]]:
     """What a release's command line accepts (the newest catalogued one by default), in the order of its parser."""
-    document = library.load().one("constraints/sglang/flags/catalogue.json")
-    wanted = parse_release(release or max(document["releases"], key=parse_release))
-    return [flag for flag in document["flags"] if in_range(wanted, flag["since"], flag.get("until"))]
+    wanted = parse_release(release or max(_catalogue()["releases"], key=parse_release))
+    return [flag for flag in _catalogue()["flags"] if in_range(wanted, flag["since"], flag.get("until"))]
+
+
+def _catalogue() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = library.load().one("constraints/sglang/flags/catalogue.json")
+    return found
 
 
 def add_wild_flags(rng: random.Random, argv: list[str], flags: Sequence[Mapping[str, Any]]) -> None:
@@ -266,8 +272,25 @@ def crossed_launch(
     return [word for group in kept.values() for word in group], env
 
 
-def _groups(argv: Sequence[str], known: Iterable[str]) -> Iterator[list[str]]:
-    """Each flag with its words; of flags that the release does not know only the newer spelling of attention DP."""
+def example_launches(
+    rng: random.Random, device: str, flags: Sequence[Mapping[str, Any]]
+) -> list[tuple[list[str], dict[str, str]]]:
+    """The examples of a device in a drawn order, no launch twice: without the flags that only other releases know."""
+    known = {name for flag in flags for name in flag["names"]}
+    elsewhere = {name for flag in _catalogue()["flags"] for name in flag["names"]} - known
+    found: dict[str, tuple[list[str], dict[str, str]]] = {}
+    for example in all_examples(load_rulebook()):
+        if example.engine_device == device:
+            kept = [word for group in _groups(example.argv, known, elsewhere) for word in group]
+            found.setdefault(json.dumps([kept, example.env], sort_keys=True), (kept, dict(example.env)))
+    return rng.sample(list(found.values()), len(found))
+
+
+def _groups(argv: Sequence[str], known: Iterable[str], strange: Iterable[str] | None = None) -> Iterator[list[str]]:
+    """Each flag with its words; of flags that the release does not know only the newer spelling of attention DP.
+
+    With `strange` only those go that are in it, so that a flag of no release at all stays.
+    """
     groups: list[list[str]] = []
     for word in argv:
         if word.startswith("--") or not groups:
@@ -275,25 +298,23 @@ def _groups(argv: Sequence[str], known: Iterable[str]) -> Iterator[list[str]]:
         else:
             groups[-1].append(word)
     for name, *words in groups:
-        if name in known:
-            yield [name, *words]
-        elif name == "--attn-dp-size":
+        plain = name.partition("=")[0]
+        if name == "--attn-dp-size" and name not in known:
             yield from (["--dp-size", *words], ["--enable-dp-attention"])
+        elif name in known if strange is None else plain not in strange:
+            yield [name, *words]
 
 
 def _rule_examples() -> list[tuple[list[str], dict[str, str]]]:
     """The launches of every rule's examples with their variables, those of a plain checkpoint; the checkpoint comes first."""
     found = []
-    for rule in load_rulebook().rules.values():
-        for entry in (entry for edition in rule for entry in edition.examples):
-            words = next(value for key, value in entry.items() if key in ("breaks", "passes", "sets", "leaves"))
-            argv = shlex.split(words) if isinstance(words, str) else [str(word) for word in words]
-            place = argv.index("--model-path") if "--model-path" in argv[:-1] else -1
-            if place >= 0 and not argv[place + 1].startswith(("models/", "/", ".")) and ":" not in argv[place + 1]:
-                model = f"models/{argv[place + 1]}"
-                rest = ["--trust-remote-code", *argv[:place], *argv[place + 2 :]]
-                env = {name: str(value) for name, value in (entry.get("env") or {}).items()}
-                found.append((["--model-path", model, *rest], env))
+    for example in all_examples(load_rulebook()):
+        argv = list(example.argv)
+        place = argv.index("--model-path") if "--model-path" in argv[:-1] else -1
+        if place >= 0 and not argv[place + 1].startswith(("models/", "/", ".")) and ":" not in argv[place + 1]:
+            model = f"models/{argv[place + 1]}"
+            rest = ["--trust-remote-code", *argv[:place], *argv[place + 2 :]]
+            found.append((["--model-path", model, *rest], dict(example.env)))
     return found
 
 
@@ -308,16 +329,19 @@ def _all_checkpoints() -> tuple[list[str], list[str]]:
 def launches(
     seed: int, count: int, device: str, kind: str = "plain", *, wild: bool = False, release: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Cases for a device: equal arguments give equal launches."""
-    hard = f"{kind}-" if kind in ("harsh", "wide", "crossed") else ""
+    """Cases for a device: equal arguments give equal launches. Of examples at most as many as there are."""
+    hard = f"{kind}-" if kind in ("harsh", "wide", "crossed", "examples") else ""
     rng = random.Random(f"{hard}{seed}-{device}")
     flags = flags_of(release)
     examples = _rule_examples() if kind == "crossed" else []
     usual = sorted({*PLAIN, *OTHERS, SMALL})
     wide = _all_checkpoints() if kind == "wide" else None
-    for number in range(count):
+    whole = example_launches(rng, device, flags)[:count] if kind == "examples" else []
+    for number in range(len(whole) if kind == "examples" else count):
         env: dict[str, str] = {}
-        if kind == "crossed":
+        if kind == "examples":
+            argv, env = whole[number]
+        elif kind == "crossed":
             argv, env = crossed_launch(rng, examples, flags)
         elif wide:
             argv = harsh_launch(rng, *wide)
@@ -327,7 +351,7 @@ def launches(
             argv = plain_launch(rng, OTHERS if kind == "others" else PLAIN)
         if wild:
             add_wild_flags(rng, argv, flags)
-        if device == "cpu":
+        if device == "cpu" and kind != "examples":
             argv += ["--device", "cpu"]
         yield {
             "id": f"{kind}{'-wild' if wild else ''}-{device}-{seed}-{number}",

@@ -23,6 +23,8 @@ from recommender.laws import Rule
 from recommender.matching import literals_of, needles_of, trace
 from recommender.rulebook import load_rulebook
 
+from .examples import NoRuleError, rules_named
+
 KEPT = Path(__file__).parents[1] / "data" / "engine-statements.jsonl.xz"
 LONGEST = 160
 # What may stand where a message has a value, as far as a pattern of ours cares.
@@ -128,14 +130,14 @@ def _best(rule: Rule, fits: list[Statement]) -> Statement | None:
     return fits[0] if fits else None
 
 
-def found_in(releases: Iterable[str], chosen: re.Pattern[str]) -> dict[str, dict[str, object]]:
-    """The statements of the laws whose id matches, each once with the releases that raise it."""
+def found_in(releases: Iterable[str], chosen: frozenset[str]) -> dict[str, dict[str, object]]:
+    """The statements of the chosen laws, each once with the releases that raise it."""
     book = load_rulebook()
     lines: dict[str, dict[str, object]] = {}
     for release in releases:
         said = statements(release)
         for rule in book.rules_of(release).values():
-            statement = raised_by(rule, said) if rule.engine_error and chosen.search(rule.id) else None
+            statement = raised_by(rule, said) if rule.engine_error and rule.id in chosen else None
             if statement is None:
                 continue
             entry = {"rule": rule.id, **asdict(statement), "message": statement.message[:LONGEST].rstrip()}
@@ -151,11 +153,17 @@ def main() -> int:
     """Write the statements of all laws of the releases, or of some laws beside those that were kept."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("releases", nargs="+")
-    options.add_argument("--rules", default="", help="only laws whose id matches; the others' statements stay")
+    options.add_argument(
+        "--rules", default="", help="only laws whose id matches a pattern of a list a,b,c; the others' stay"
+    )
     given = options.parse_args()
-    chosen = re.compile(given.rules)
+    try:
+        chosen = rules_named(given.rules, load_rulebook().rules)
+    except NoRuleError as error:
+        sys.stderr.write(f"oracle: {error}\n")
+        return 2
     kept = lzma.decompress(KEPT.read_bytes()).decode().splitlines() if given.rules else []
-    others = [entry for entry in map(json.loads, kept) if not chosen.search(entry["rule"])]
+    others = [entry for entry in map(json.loads, kept) if entry["rule"] not in chosen]
     lines = [*others, *found_in(given.releases, chosen).values()]
     lines.sort(key=lambda entry: (str(entry["rule"]), entry["releases"]))
     text = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in lines)

@@ -11,9 +11,10 @@ import pytest
 from recommender.rulebook import load_rulebook
 from recommender.session import open_session
 from recommender.terms import Cure
-from tests.oracle import client, peel, record, sample
+from tests.oracle import client, compare, peel, record, sample
 from tests.oracle.agree import equal
 from tests.oracle.devices import USUAL, devices_of
+from tests.oracle.examples import NoRuleError, all_examples, rules_named
 from tests.oracle.folders import example_checkpoints, profiles, write_folders
 from tests.oracle.records import Answered, answered, read, recorded_file
 
@@ -27,7 +28,58 @@ def test_equal_seeds_draw_equal_launches(kind: str, wild: bool) -> None:
     assert first == list(sample.launches(7, 20, "b200", kind, wild=wild))
     assert first != list(sample.launches(8, 20, "b200", kind, wild=wild))
     assert len({case["id"] for case in first}) == 20
-    assert all(case["argv"][1].startswith("models/") for case in first)
+    assert kind == "examples" or all(case["argv"][1].startswith("models/") for case in first)
+
+
+def test_a_release_is_asked_about_the_examples_of_all_others() -> None:
+    """Every edition's, none twice, and without the flags that only other releases know."""
+    drawn = {
+        release: list(sample.launches(1, 9999, "b200", "examples", release=release)) for release in ("0.5.15", RELEASE)
+    }
+    for release, cases in drawn.items():
+        asked = {(*case["argv"], *sorted(case.get("env", {}).items())) for case in cases}
+        assert len(asked) == len(cases)
+        here = load_rulebook().edition(release).command_line
+        for example in (each for each in all_examples(load_rulebook()) if each.engine_device == "b200"):
+            if all(word in here.names for word in example.argv if word.startswith("--")):
+                assert (*example.argv, *sorted(example.env.items())) in asked, example.name
+    assert any("--attn-dp-size" in case["argv"] for case in drawn[RELEASE])
+    assert not any("--attn-dp-size" in case["argv"] for case in drawn["0.5.15"])
+
+
+def test_a_flag_of_no_release_stays_in_an_example() -> None:
+    cases = sample.launches(1, 9999, "h100", "examples", release="0.5.15")
+    assert any("--speculative-num-stepz" in case["argv"] for case in cases)
+
+
+def test_rules_are_named_by_a_list_of_patterns() -> None:
+    ids = ("page-size-positive", "page-size-of-trtllm", "topk-positive")
+    assert rules_named("", ids) == frozenset(ids)
+    assert rules_named("^page, topk", ids) == frozenset(ids)
+    assert rules_named("trtllm,topk", ids) == frozenset(ids[1:])
+
+
+@pytest.mark.parametrize(
+    ("patterns", "told"),
+    [
+        ("topk,page-size-positiv$", r"'page-size-positiv\$' matches no rule; nearest: page-size-positive"),
+        ("zzz", r"'zzz' matches no rule$"),
+        ("(", r"'\(' is no pattern: "),
+    ],
+)
+def test_a_pattern_of_no_rule_is_one_line(patterns: str, told: str) -> None:
+    with pytest.raises(NoRuleError, match=told) as caught:
+        rules_named(patterns, ("page-size-positive", "topk-positive"))
+    assert "\n" not in str(caught.value)
+
+
+def test_examples_of_another_release_are_named() -> None:
+    """A rule that ended is asked about at its own last release; elsewhere there is nothing to ask."""
+    examples = all_examples(load_rulebook())
+    ended = next(each for each in examples if each.release != RELEASE and each.rule.until)
+    alone = [each for each in examples if each.rule.id == ended.rule.id and each.release == ended.release]
+    with pytest.raises(NoRuleError, match=rf"{RELEASE} is asked about none of their examples, but {ended.release} is"):
+        compare.chosen_examples(alone, [RELEASE], f"^{ended.rule.id}$")
 
 
 def test_a_processor_is_named_as_one() -> None:
