@@ -71,6 +71,7 @@ def _environment(release: str, facts: Mapping[str, Any], facts_file: Path) -> di
         "ORACLE_GCN_ARCH": str(facts.get("gcn_arch") or ""),
         "PYTHONPATH": os.pathsep.join(map(str, search)),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # else each start on ROCm compiles an extension that nothing here uses
         "HF_HUB_OFFLINE": "1",
         "CUDA_VISIBLE_DEVICES": "",
         "PATH": f"{ENGINE / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
