@@ -308,9 +308,10 @@ class Rulebook:
         """Facts, groups and definitions of a release as plain values.
 
         `earlier` lists what a definition was: the first one whose `until` is newer than the release is in force.
+        `joined` says of a group which members came with which release.
 
         Raises:
-            RulebookError: a definition stands twice, or has neither `is` nor `choose`.
+            RulebookError: a definition stands twice, or has neither `is` nor `choose`; a group is not whole.
         """
         wanted = parse_release(release)
         facts = self.library.one("profiles/facts.yaml")
@@ -326,7 +327,8 @@ class Rulebook:
                     kept = {key: chosen[key] for key in ("is", "choose") if key in chosen}
                     definitions[name] = (path, kept)
         names = [*facts, *(f"draft.{name[6:]}" for name in facts if name.startswith("model."))]
-        return {"facts": names, "groups": self.settings.get("groups") or {}, "definitions": definitions}
+        groups = {name: _members(name, entry, wanted) for name, entry in (self.settings.get("groups") or {}).items()}
+        return {"facts": names, "groups": groups, "definitions": definitions}
 
     def words(self, given: Mapping[str, Any]) -> _Words:
         """The closed vocabulary of a release without its settings, from its plain values."""
@@ -455,6 +457,23 @@ def _as_of(entry: Mapping[str, Any], release: tuple[int, ...]) -> Mapping[str, A
     """What an entry says in a release: `earlier` lists what it said, the first one that ends after the release is in force."""
     held = (old for old in entry.get("earlier", ()) if in_range(release, None, str(old["until"])))
     return next(held, entry)
+
+
+def _members(name: str, entry: Any, release: tuple[int, ...]) -> list[Any]:
+    """The members of a group in a release: a list, or `is` without what `joined` lists under a later release.
+
+    Raises:
+        RulebookError: the entry is neither, or a member joined that the group does not have.
+    """
+    if isinstance(entry, list):
+        return entry
+    if not isinstance(entry, Mapping) or set(entry) != {"is", "joined"}:
+        raise RulebookError(f"{ENGINE}/settings.yaml: groups: {name}: give a list, or `is` and `joined`")
+    strange = sorted({member for joined in entry["joined"].values() for member in joined} - set(entry["is"]))
+    if strange:
+        raise RulebookError(f"{ENGINE}/settings.yaml: groups: {name}: {', '.join(strange)} joined but is no member")
+    later = {member for since, joined in entry["joined"].items() if parse_release(since) > release for member in joined}
+    return [member for member in entry["is"] if member not in later]
 
 
 def _frozen(value: Any) -> Value:

@@ -9,7 +9,7 @@ import pytest
 from recommender import library
 from recommender.errors import RulebookError
 from recommender.library import Library, Stored, encode, load_from, parse_yaml, read_files
-from recommender.rulebook import Rulebook
+from recommender.rulebook import Rulebook, _members
 
 
 @pytest.fixture
@@ -154,5 +154,29 @@ def test_an_older_release_is_refused_with_those_that_are_covered() -> None:
     from recommender.errors import UsageError
     from recommender.rulebook import load_rulebook
 
-    with pytest.raises(UsageError, match=r"0\.5\.14 is older than every covered release; covered are 0\.5\.15, .*0\.5\.23"):
+    with pytest.raises(
+        UsageError, match=r"0\.5\.14 is older than every covered release; covered are 0\.5\.15, .*0\.5\.23"
+    ):
         load_rulebook().covered("0.5.14")
+
+
+@pytest.mark.parametrize(
+    ("release", "members"), [((0, 5, 16), ["a"]), ((0, 5, 17), ["a", "b"]), ((0, 5, 23), ["a", "b", "c"])]
+)
+def test_a_group_grows_with_the_releases(release: tuple[int, ...], members: list[str]) -> None:
+    grew = {"is": ["a", "b", "c"], "joined": {"0.5.17": ["b"], "0.5.20": ["c"]}}
+    assert _members("letters", grew, release) == members
+    assert _members("letters", ["a", "c"], release) == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"is": ["a"], "joined": {"0.5.17": ["b"]}}, "letters: b joined but is no member"),
+        ({"is": ["a"]}, "letters: give a list, or `is` and `joined`"),
+        ("a", "letters: give a list, or `is` and `joined`"),
+    ],
+)
+def test_a_group_that_is_not_whole_is_named(entry: object, told: str) -> None:
+    with pytest.raises(RulebookError, match=told):
+        _members("letters", entry, (0, 5, 23))
