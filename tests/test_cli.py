@@ -30,7 +30,17 @@ UPDATE = os.environ.get("RECOMMENDER_GOLDEN") == "write"
 # Help is drawn by typer, each release of it a little differently.
 DRAWN_BY = "0.29."
 COMMANDS = ("check", "recommend", "explain", "rules list", "rules show", "rules diff", "profiles list", "profiles show")
-JOBS = ("check", "check --cases", "recommend", "explain", "rules list", "rules show", "rules diff", "profiles list", "profiles show")
+JOBS = (
+    "check",
+    "check --cases",
+    "recommend",
+    "explain",
+    "rules list",
+    "rules show",
+    "rules diff",
+    "profiles list",
+    "profiles show",
+)
 
 TRACEBACK = """\
 [2026-11-01 10:00:00 TP0] Scheduler hit an exception: Traceback (most recent call last):

@@ -10,7 +10,11 @@ from types import ModuleType
 import pytest
 
 TOOL = Path(__file__).parent.parent / "tools" / "trace_laws.py"
-RULE = {"effect": "rejects", "source": {"file": "hook.py", "symbol": "handle_x", "release": "2"}, "engine_error": "no x"}
+RULE = {
+    "effect": "rejects",
+    "source": {"file": "hook.py", "symbol": "handle_x", "release": "2"},
+    "engine_error": "no x",
+}
 
 METHOD = """
 class ServerArgs:
