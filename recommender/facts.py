@@ -252,11 +252,23 @@ def stated_facts(document: Mapping[str, Any], scope: str, where: str) -> Mapping
 def profiles_of(folder: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
     for stem, documents in library.load().folder(f"profiles/{folder}"):
         for document in documents:
-            yield stem, an_object(document, f"profiles/{folder}/{stem}.yaml")
+            yield stem, a_profile(document, f"profiles/{folder}/{stem}.yaml")
 
 
 def profile_of(folder: str, stem: str) -> Mapping[str, Any]:
-    return an_object(library.load().one(f"profiles/{folder}/{stem}.yaml"), f"profiles/{folder}/{stem}.yaml")
+    return a_profile(library.load().one(f"profiles/{folder}/{stem}.yaml"), f"profiles/{folder}/{stem}.yaml")
+
+
+def a_profile(value: Any, where: str) -> Mapping[str, Any]:
+    """A profile as it was written: the last thing that one says is where it has that from.
+
+    Raises:
+        RulebookError: it is no object, or does not come to its source.
+    """
+    profile = an_object(value, where)
+    if not profile.get("source"):
+        raise RulebookError(f"{where}: cut short; a profile ends with its source")
+    return profile
 
 
 def an_object(value: Any, where: str) -> Mapping[str, Any]:

@@ -3,6 +3,9 @@
 A wheel ships one compiled file beside them; a checkout keeps one in the user's cache folder, keyed by the names, sizes and
 times of the files. It is JSON throughout: a first line that says where each document lies, then the documents, each parsed
 when it is first read. A missing, damaged, foreign or unwritable one costs time only: the files are then read themselves.
+
+Of the files themselves a half is refused: a text ends with a whole line; a table (a file that holds many entries) with the line
+`...` of YAML; a JSON file of constraints/ is generated and begins with the checksum of what follows (`sealed`).
 """
 
 from __future__ import annotations
@@ -21,10 +24,12 @@ from typing import Any
 
 from recommender.errors import RulebookError
 
-FORMAT = "recommender-library-11"
+FORMAT = "recommender-library-12"
 COMPILED = "library.json"
 FOLDERS = ("constraints", "profiles")
 SHIPPED = "shipped"
+SEAL = re.compile(r'\{"check": "([0-9a-f]{8})", ')
+TABLES = re.compile(r"constraints/[^/]+/(?:(?:flags|phases|definitions)/)?[^/]+\.yaml|profiles/[^/]+\.yaml")
 
 
 class Documents(Mapping[str, list[Any]]):
@@ -139,11 +144,20 @@ def _files(root: Path) -> list[tuple[str, os.stat_result]]:
             entries = list(os.scandir(path))
         except FileNotFoundError:
             continue
+        except OSError as error:
+            raise RulebookError(f"{name}: cannot be read ({error.strerror})") from None
         for entry in entries:
+            here = f"{name}/{entry.name}"
+            is_file = entry.name.endswith((".yaml", ".json"))
             if entry.is_dir():
-                stack.append((Path(entry.path), f"{name}/{entry.name}"))
-            elif entry.name.endswith((".yaml", ".json")):
-                found.append((f"{name}/{entry.name}", entry.stat()))
+                if is_file:
+                    raise RulebookError(f"{here}: a folder, where a file is expected")
+                stack.append((Path(entry.path), here))
+            elif is_file:
+                try:
+                    found.append((here, entry.stat()))
+                except OSError as error:
+                    raise RulebookError(f"{here}: cannot be read ({error.strerror})") from None
     return sorted(found)
 
 
@@ -202,6 +216,34 @@ def parse_yaml(text: str, name: str) -> list[Any]:
         raise RulebookError(f"{name}{place}: {getattr(error, 'problem', None) or error}") from None
 
 
+def sealed(text: str) -> str:
+    """A JSON object that begins with the checksum of what follows, as generated files do.
+
+    >>> sealed('{"a": 1}')
+    '{"check": "f2d50346", "a": 1}'
+    """
+    body = text.removeprefix("{")
+    return f'{{"check": "{zlib.crc32(body.encode()):08x}", {body}'
+
+
+def check_whole(text: str, name: str) -> None:
+    """Refuse the text of a file that is cut, or that is generated and no longer as it was written.
+
+    Raises:
+        RulebookError: the message names the file.
+    """
+    if not text.strip():
+        raise RulebookError(f"{name}: empty")
+    if not text.endswith("\n"):
+        raise RulebookError(f"{name}: cut short; its last line has no end")
+    if TABLES.fullmatch(name) and not text.endswith("\n...\n"):
+        raise RulebookError(f"{name}: cut short; a table ends with the line ...")
+    if name.endswith(".json") and name.startswith(f"{FOLDERS[0]}/"):
+        seal = SEAL.match(text)
+        if seal is None or zlib.crc32(text[seal.end() :].encode()) != int(seal[1], 16):
+            raise RulebookError(f"{name}: damaged, or changed by hand; a program under tools/ writes it")
+
+
 def _read(root: Path, names: list[str]) -> tuple[dict[str, list[Any]], str]:
     documents: dict[str, list[Any]] = {}
     digest = hashlib.sha256()
@@ -210,6 +252,7 @@ def _read(root: Path, names: list[str]) -> tuple[dict[str, list[Any]], str]:
             text = (root / name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise RulebookError(f"{name}: cannot be read ({error})") from None
+        check_whole(text, name)
         digest.update(f"{name}\0{text}\0".encode())
         if name.endswith(".json"):
             try:
@@ -232,7 +275,10 @@ def _load_compiled(path: Path, fingerprint: str) -> Library | None:
     try:
         with open(path, "rb") as file:
             first = file.readline()
-            stored = json.loads(first)
+            check, _, head = first.partition(b" ")
+            if int(check, 16) != zlib.crc32(head):
+                return None
+            stored = json.loads(head)
             if stored["format"] != FORMAT or stored["fingerprint"] != fingerprint:
                 return None
             blob = file.read(stored["read"])
@@ -281,7 +327,8 @@ def encode(library: Library, derived: Mapping[str, Any], fingerprint: str) -> by
         "size": len(blob),
         "check": zlib.crc32(blob[:read]),
     }
-    return json.dumps(head, separators=(",", ":")).encode() + b"\n" + bytes(blob)
+    first = json.dumps(head, separators=(",", ":")).encode() + b"\n"
+    return b"%08x " % zlib.crc32(first) + first + bytes(blob)
 
 
 def _write_atomically(path: Path, content: bytes) -> None:

@@ -231,8 +231,8 @@ def _checkpoint(
 
 def _single(folder: str, name: Any) -> Mapping[str, Any] | None:
     """The document of an architecture or a configuration class, None when it has no file."""
-    documents = library.load().documents.get(f"profiles/{folder}/{name}.yaml")
-    return documents[0] if documents and isinstance(documents[0], dict) else None
+    path = f"profiles/{folder}/{name}.yaml"
+    return profile_of(folder, str(name)) if path in library.load().documents else None
 
 
 def _stated_by(document: Mapping[str, Any] | None, where: str) -> Iterable[tuple[str, Mapping[str, Value]]]:

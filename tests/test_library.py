@@ -18,7 +18,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "constraints").mkdir()
     (tmp_path / "profiles").mkdir()
     (tmp_path / "constraints" / "a.yaml").write_text("x: 1\n---\ny: off\n")
-    (tmp_path / "profiles" / "b.json").write_text('{"z": [1, 2]}')
+    (tmp_path / "profiles" / "b.json").write_text('{"z": [1, 2]}\n')
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
 
@@ -51,7 +51,7 @@ def test_files_are_read_and_kept(root: Path) -> None:
         b"[]\n{}",
         b'{"format": "other"}\n',
         b"\x00" * 100,
-        b'{"format":"recommender-library-11","fingerprint":1}\n',
+        b'{"format":"recommender-library-12","fingerprint":1}\n',
     ],
 )
 def test_a_damaged_cache_is_rebuilt(root: Path, damage: bytes) -> None:

@@ -25,7 +25,7 @@ import yaml
 
 from tools import make_variables
 from tools.make_catalogue import collapse, expand, render
-from tools.yaml_edit import documents, folded, items_of, plain_of, replaced, value_of, without
+from tools.yaml_edit import documents, folded, items_of, plain_of, replaced, root_of, value_of, without
 
 ROOT = Path(__file__).resolve().parent.parent
 NOT_RULES = frozenset({"phases", "definitions", "flags"})
@@ -103,7 +103,7 @@ def older_phases(text: str, release: str, before: set[tuple[str, str]], after: s
         return lambda keys, node: keys[-2:-1] in (("sets",), ("checks",)) and (plain_of(node), phase) in before - after
 
     made = without(text, entry)
-    root = yaml.compose(made, yaml.SafeLoader)
+    root = root_of(made)
     for number, node in enumerate(items_of(value_of(root, "phases")) if root else ()):
         wanted = law(plain_of(value_of(node, "id")))
         made = without(made, lambda keys, node, n=str(number), w=wanted: keys[1:2] == (n,) and w(keys, node))  # type: ignore[misc]
@@ -144,7 +144,7 @@ def unread(names: Iterable[str], own: Mapping[str, int], before: Counter[str], a
 
 def entries_of(text: str, section: str = "") -> set[str]:
     """The names that a document defines, at its top or in a section."""
-    root = yaml.compose(text, yaml.SafeLoader)
+    root = root_of(text)
     node = value_of(root, section) if root is not None and section else root
     return {str(key.value) for key, _ in node.value} if isinstance(node, yaml.MappingNode) else set()
 

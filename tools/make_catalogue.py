@@ -209,8 +209,10 @@ def merge(table: Mapping[str, Any] | None, dumps: Iterable[Mapping[str, Any]]) -
 
 def render(table: Mapping[str, Any]) -> str:
     """The table as JSON, one flag a line."""
+    from recommender.library import sealed  # not where the engine is imported
+
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in table["flags"])
-    return f'{{"schema": 1, "releases": {json.dumps(table["releases"])}, "flags": [\n{lines}\n]}}\n'
+    return sealed(f'{{"schema": 1, "releases": {json.dumps(table["releases"])}, "flags": [\n{lines}\n]}}\n')
 
 
 def main(argv: list[str]) -> int:

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from recommender.library import sealed
+
 TABLE = Path(__file__).resolve().parent.parent / "constraints" / "sglang" / "flags" / "variables.json"
 FORMAT = "recommender-variables-2"
 NAME = re.compile(rb"(?<![A-Za-z0-9_])(?:SGLANG|SGL)_[A-Z0-9][A-Z0-9_]+")
@@ -244,7 +246,7 @@ def render(table: Mapping[str, Any]) -> str:
     for part, entries in parts.items():
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in entries.items())
         texts.append(f'"{part}": {{\n{lines}\n}}')
-    return ",\n".join(texts) + "}\n"
+    return sealed(",\n".join(texts) + "}\n")
 
 
 def main(root: Path) -> None:

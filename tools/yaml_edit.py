@@ -28,6 +28,11 @@ def items_of(node: yaml.Node | None) -> Sequence[yaml.Node]:
     return node.value if isinstance(node, yaml.SequenceNode) else ()
 
 
+def root_of(text: str) -> yaml.Node | None:
+    """The node of a document; None where nothing but comments is left before the line that ends a table."""
+    return yaml.compose(re.sub(r"(?m)^\.\.\.\n\Z", "", text), yaml.SafeLoader)
+
+
 def _children(node: yaml.Node) -> list[tuple[str, yaml.Node, yaml.Node]]:
     """(name, what it begins with, its value) of each entry of a collection."""
     if isinstance(node, yaml.MappingNode):
@@ -68,7 +73,7 @@ def cut(text: str, parent: yaml.Node, place: int) -> str:
 
 def without(text: str, wanted: Test) -> str:
     """The text of a document without the entries that a test wants; a collection that is left empty goes with its key."""
-    while (root := yaml.compose(text, yaml.SafeLoader)) is not None:
+    while (root := root_of(text)) is not None:
         found = next(find(root, wanted), None)
         if found is None:
             return text
@@ -82,7 +87,7 @@ def without(text: str, wanted: Test) -> str:
 
 def replaced(text: str, where: Callable[[Keys], bool], change: Callable[[str], str]) -> str:
     """The text of a document in which the words of its scalars are changed, where the keys that lead to one say so."""
-    root = yaml.compose(text, yaml.SafeLoader)
+    root = root_of(text)
     spans: list[tuple[int, int]] = []
 
     def wanted(keys: Keys, node: yaml.Node) -> bool:
@@ -103,7 +108,7 @@ def documents(text: str) -> list[str]:
 
 def folded(text: str, until: str) -> str:
     """The text of a document in which what an `earlier` entry said until then is what its owner says again."""
-    while (root := yaml.compose(text, yaml.SafeLoader)) is not None:
+    while (root := root_of(text)) is not None:
         found = next(find(root, lambda keys, node: "earlier" in keys[-2:-1] and plain_of(value_of(node, "until")) == until), None)
         if found is None:
             return text

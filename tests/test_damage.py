@@ -1,0 +1,292 @@
+"""Every kind of file that the tool or its tests read, cut, emptied, changed, foreign, missing or a folder: never half an answer.
+
+What is read at run time is named in one line, or, where it is a copy that can be made again, made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import recommender
+from recommender import library
+from recommender.errors import RulebookError
+from recommender.facts import a_profile
+from recommender.library import Library, check_whole, data_root, load_from, parse_yaml, read_files, sealed
+from recommender.rulebook import check_document
+from recommender.variables import FORMAT, checked_table
+
+ROOT = data_root()
+FILES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in library.FOLDERS
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".yaml", ".json")
+)
+TABLES = [name for name in FILES if library.TABLES.fullmatch(name)]
+GENERATED = [name for name in FILES if name.endswith(".json")]
+PROFILES = [name for name in FILES if name.startswith("profiles/") and name not in TABLES]
+RULES = [name for name in FILES if name not in {*TABLES, *GENERATED, *PROFILES}]
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """What a call is refused with; empty when it is not."""
+    try:
+        call()
+    except RulebookError as error:
+        return str(error)
+    return ""
+
+
+def named(told: str, name: str) -> bool:
+    """Whether a refusal is one line that begins with its file; the place in it may follow."""
+    assert not told or re.match(rf"{re.escape(name)}(:\d+:\d+)?: ", told), told
+    assert len(told.splitlines()) <= 1
+    return bool(told)
+
+
+def refused(text: str, name: str) -> bool:
+    """Whether a text is refused before it is read."""
+    return named(refusal(lambda: check_whole(text, name)), name)
+
+
+def checked_law(text: str, name: str) -> None:
+    """Read every edition of a law.
+
+    Raises:
+        RulebookError: one has not the shape of a rule.
+    """
+    for document in parse_yaml(text, name):
+        check_document(document, name)
+
+
+def test_every_file_is_whole_and_of_a_kind_that_is_tested() -> None:
+    assert [name for name in FILES if refused(text_of(name), name)] == []
+    assert {name.rsplit("/", 1)[-1] for name in GENERATED} == {"catalogue.json", "variables.json"}
+    assert {"constraints/sglang/releases.yaml", "constraints/sglang/flags/renamed.yaml", "profiles/facts.yaml"} <= {
+        *TABLES
+    }
+    assert len(RULES) > 1000
+    assert len(PROFILES) > 500
+
+
+@QUICK
+@given(data=st.data(), name=st.sampled_from([*TABLES, *GENERATED]))
+def test_a_table_that_is_cut_anywhere_is_refused(data: st.DataObject, name: str) -> None:
+    text = text_of(name)
+    assert refused(text[: data.draw(st.integers(0, len(text) - 1))], name)
+
+
+@QUICK
+@given(data=st.data(), name=st.sampled_from(GENERATED), mask=st.integers(1, 255))
+def test_a_generated_file_with_a_changed_byte_is_refused(data: st.DataObject, name: str, mask: int) -> None:
+    content = bytearray(text_of(name).encode())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= mask
+    assert refused(content.decode(errors="replace"), name)
+
+
+@QUICK
+@given(data=st.data(), name=st.sampled_from(PROFILES))
+def test_a_profile_that_is_cut_lacks_words_about_its_source_alone(data: st.DataObject, name: str) -> None:
+    text = text_of(name)
+    cut = text[: data.draw(st.integers(0, len(text) - 1))]
+    if refused(cut, name):
+        return
+    (whole,) = parse_yaml(text, name)
+    held = parse_yaml(cut, name) if not named(refusal(lambda: parse_yaml(cut, name)), name) else []
+    if held and not named(refusal(lambda: a_profile(held[0], name)), name):
+        assert {**held[0], "source": 0} == {**whole, "source": 0}
+
+
+@QUICK
+@given(data=st.data(), name=st.sampled_from(RULES))
+def test_a_law_that_is_cut_is_refused_or_judges_as_before(data: st.DataObject, name: str) -> None:
+    """The newest edition, that is: of an older one that is cut off whole, nothing in the file tells."""
+    text = text_of(name)
+    cut = text[: data.draw(st.integers(0, len(text) - 1))]
+    if refused(cut, name):
+        return
+    if named(refusal(lambda: checked_law(cut, name)), name):
+        return
+    judged = (
+        "id",
+        "effect",
+        "bites",
+        "since",
+        "until",
+        "phase",
+        "when",
+        "require",
+        "sets",
+        "parse",
+        "after",
+        "silent_after",
+    )
+    for was, now in zip(parse_yaml(text, name), parse_yaml(cut, name), strict=False):
+        assert {key: was.get(key) for key in judged} == {key: now.get(key) for key in judged}
+
+
+@pytest.mark.parametrize("damaged", [None, [], {}, {"format": "recommender-variables-1"}, "x", 3])
+def test_a_table_of_variables_of_another_format_is_refused(damaged: Any) -> None:
+    with pytest.raises(RulebookError, match=f"^v.json: not a table of variables in the format {FORMAT}"):
+        checked_table(damaged, "v.json")
+
+
+@pytest.mark.parametrize("part", ["names", "old", "types"])
+def test_a_table_of_variables_that_lost_an_entry_is_refused(part: str) -> None:
+    table = json.loads(text_of("constraints/sglang/flags/variables.json"))
+    table[part].popitem()
+    with pytest.raises(RulebookError, match=rf"^v.json: holds {len(table[part])} of {len(table[part]) + 1} {part}"):
+        checked_table(table, "v.json")
+    with pytest.raises(RulebookError, match=f"^v.json: holds none of .* {part}"):
+        checked_table({**table, part: None}, "v.json")
+
+
+# --- the files themselves, as a whole -----------------------------------------------------------------------------------
+
+
+def instead_of(path: Path) -> Path:
+    """The place of a file, freed for something else."""
+    path.unlink()
+    return path
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "cut at a line": lambda path: path.write_text(
+        "".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-2]), encoding="utf-8"
+    ),
+    "empty": lambda path: path.write_bytes(b""),
+    "zeros": lambda path: path.write_bytes(b"\0" * 4096),
+    "not text": lambda path: path.write_bytes(b"\xff\xfe" + path.read_bytes()),
+    "foreign": lambda path: path.write_text("<html><body>404</body></html>\n"),
+    "a folder": lambda path: instead_of(path).mkdir(),
+    "a broken link": lambda path: instead_of(path).symlink_to("nowhere"),
+}
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    """A data root with the tables, the generated files, and one file of each other kind."""
+    for name in (*TABLES, *GENERATED, PROFILES[0], RULES[0]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+KINDS = [
+    "constraints/sglang/releases.yaml",
+    "constraints/sglang/flags/catalogue.json",
+    "constraints/sglang/flags/variables.json",
+    "constraints/sglang/flags/variables.yaml",
+    "constraints/sglang/flags/renamed.yaml",
+    "constraints/sglang/phases/60-speculative.yaml",
+    "profiles/facts.yaml",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", KINDS)
+def test_a_damaged_file_is_named_in_one_line(tables: Path, name: str, damage: str) -> None:
+    DAMAGES[damage](tables / name)
+    assert named(refusal(lambda: load_from(tables, cached=False)), name)
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if "/phases/" not in name])
+def test_a_missing_table_is_named_in_one_line(tables: Path, name: str) -> None:
+    (tables / name).unlink()
+    with pytest.raises(RulebookError, match=f"^{name}: "):
+        read_files(tables).one(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("constraints/sglang/flags/catalogue.json", "cut"),
+        ("constraints/sglang/flags/variables.json", "a folder"),
+        ("constraints/sglang/releases.yaml", "cut at a line"),
+    ],
+)
+def test_a_damaged_checkout_ends_with_one_line_and_no_verdict(tables: Path, name: str, damage: str) -> None:
+    shutil.copytree(Path(recommender.__file__).parent, tables / "recommender", ignore=shutil.ignore_patterns("_data"))
+    DAMAGES[damage](tables / name)
+    words = [sys.executable, "-m", "recommender", "check", "--gpu", "b200", "--", "--model-path", "qwen3-8b"]
+    env = {**os.environ, "PYTHONPATH": str(tables), "XDG_CACHE_HOME": str(tables / "cache")}
+    done = subprocess.run(words, cwd=tables, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"recommender: {name}: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+# --- the compiled copy --------------------------------------------------------------------------------------------------
+
+
+def derived(_: Library) -> dict[str, list[int]]:
+    return {"worked out": [42], "another": [1, 2]}
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """(a tiny data root, its compiled copy in a cache folder of its own)."""
+    (tmp_path / "constraints").mkdir()
+    (tmp_path / "constraints" / "a.yaml").write_text("x: 1\n---\ny: off\n")
+    (tmp_path / "constraints" / "c.json").write_text(sealed('{"z": [1, 2]}\n'))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    load_from(tmp_path, derived)
+    return tmp_path, next((tmp_path / "cache" / "recommender").iterdir())
+
+
+def reads_as_written(root: Path) -> bool:
+    """Whether a load gives every document, and of what was derived nothing that is false."""
+    found = load_from(root, derived)
+    wanted = {"constraints/a.yaml": [{"x": 1}, {"y": "off"}]}
+    assert {name: list(found.documents[name]) for name in wanted} == wanted
+    assert found.documents["constraints/c.json"][0]["z"] == [1, 2]
+    return all(found.derived.get(name) in (None, value) for name, value in derived(found).items())
+
+
+def test_a_compiled_copy_that_is_cut_anywhere_is_made_again(small: tuple[Path, Path]) -> None:
+    root, compiled = small
+    whole = compiled.read_bytes()
+    for length in range(len(whole)):
+        compiled.write_bytes(whole[:length])
+        assert reads_as_written(root)
+        assert compiled.read_bytes() == whole
+
+
+def test_a_compiled_copy_with_a_changed_byte_gives_no_false_word(small: tuple[Path, Path]) -> None:
+    root, compiled = small
+    whole = compiled.read_bytes()
+    for place in range(len(whole)):
+        for mask in (1, 255):
+            changed = bytearray(whole)
+            changed[place] ^= mask
+            compiled.write_bytes(changed)
+            assert reads_as_written(root), place
+
+
+def test_a_folder_or_a_locked_file_in_the_place_of_the_copy_is_no_trouble(small: tuple[Path, Path]) -> None:
+    root, compiled = small
+    compiled.chmod(0)
+    assert reads_as_written(root)
+    compiled.unlink()
+    compiled.mkdir()
+    assert reads_as_written(root)
+    assert [item for item in compiled.parent.iterdir() if item != compiled] == []
