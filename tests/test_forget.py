@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from recommender.library import check_whole
 from tools.forget import (
     Checkout,
     ForgetError,
@@ -53,7 +54,9 @@ def test_a_law_comes_after_no_law_that_is_gone() -> None:
 
 
 def test_phases_lose_what_left_them() -> None:
-    text = "phases:\n  - {id: p, sets: [a]}\n  - {id: q, sets: [a, b], until: '2'}\n  - {id: r, since: '2'}\n  - {id: s}\n"
+    text = (
+        "phases:\n  - {id: p, sets: [a]}\n  - {id: q, sets: [a, b], until: '2'}\n  - {id: r, since: '2'}\n  - {id: s}\n"
+    )
     after = phases_of(older_rule(RULE, "2"))
     assert older_phases(text, "2", phases_of(RULE), after) == "phases:\n  - {id: q, sets: [a, b]}\n  - {id: s}\n"
     assert older_phases("phases:\n  - {id: q, sets: [a, b]}\n", "2", {("a", "q"), ("b", "q")}, {("b", "q")}) == (
@@ -116,6 +119,7 @@ def test_this_checkout_can_forget() -> None:
     for path in (*laws, *book.folder("phases"), *book.folder("definitions")):
         assert f'since: "{newest}"' not in book.texts[path]
         assert f'until: "{newest}"' not in book.texts[path]
+        check_whole(book.texts[path], path.relative_to(ROOT).as_posix())
 
 
 def test_only_a_clean_checkout_forgets(tmp_path: Path) -> None:
