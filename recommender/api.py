@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from recommender import profiles
 from recommender.errors import UsageError
-from recommender.judge import apply_changes, cures_of_rule, findings_of, next_findings, rejections, search_cures
+from recommender.judge import (
+    apply_changes,
+    cures_of_rule,
+    findings_of,
+    lacking,
+    next_findings,
+    rejections,
+    search_cures,
+)
 from recommender.laws import FactTable
 from recommender.mending import Mend, joined, mends
 from recommender.profiles import Gpu
@@ -239,7 +247,10 @@ def _with_cures(session: Session, launch: Launch, result: Walk, facts: FactTable
     if finding.verdict is not Verdict.BREAKS or finding.effect not in (Effect.REJECTS, Effect.DEGRADES):
         return finding
     found = _cures(session, result, facts, struck)
-    return replace(finding, cures=tuple(_spelled(session, launch, cure) for cure in found))
+    if found:
+        return replace(finding, cures=tuple(_spelled(session, launch, cure) for cure in found))
+    lack = session.lack(finding.rule)
+    return replace(finding, no_cure=lacking(struck, facts, result.asked, lack)) if lack else finding
 
 
 def _with_next(

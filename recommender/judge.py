@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice, product
 
-from recommender.expr import Expression
+from recommender.expr import Expression, Template
 from recommender.laws import FactTable, Plan, Scope
 from recommender.resolve import Struck, Walk, walk
 from recommender.terms import UNKNOWN, Cure, Effect, Finding, NotJudged, Value, Verdict
@@ -114,6 +114,13 @@ def cures_of_rule(
         if cure is not None and all(cure.changes != other.changes for other in found):
             found.append(cure)
     return tuple(found)
+
+
+def lacking(item: Struck, facts: FactTable, asked: Mapping[str, Value], lack: tuple[Expression, Template]) -> str:
+    """What a launch lacks that no setting can give, where the law knows that; empty otherwise."""
+    when, says = lack
+    scope = Scope(values=dict(item.values), facts=facts, asked=asked)
+    return says.fill(scope) if when.evaluate(scope) is True else ""
 
 
 def search_cures(

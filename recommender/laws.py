@@ -67,6 +67,11 @@ class Rule:
         """Cures to try, in order."""
         return tuple(self._words.get("fix") or ())
 
+    @property
+    def no_fix(self) -> Mapping[str, str]:
+        """What a launch lacks that no setting can give: `says` in words, where `when` holds and no cure was found."""
+        return self._words.get("no_fix") or {}
+
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Where the law was read."""

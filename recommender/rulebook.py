@@ -46,6 +46,7 @@ _RULE_KEYS = frozenset(
         "sets",
         "message",
         "fix",
+        "no_fix",
         "source",
         "engine_error",
         "engine_error_at",
@@ -667,6 +668,13 @@ def check_rule(rule: Rule, words: Any) -> list[str]:
                 compile_value(value, words)
             except ExpressionError as error:
                 problems.append(f"fix {number + 1}: {name}: {error}")
+    try:
+        compile_expression(rule.no_fix.get("when", "True"), words)
+        compile_template(rule.no_fix.get("says", ""), words)
+    except ExpressionError as error:
+        problems.append(f"no_fix: {error}")
+    if rule.no_fix and (rule.no_fix.keys() - {"when", "says"} or not rule.no_fix.get("says")):
+        problems.append("no_fix: give `says`, and `when` where it does not always hold")
     for key in ("engine_error", "engine_error_at"):
         try:
             re.compile(getattr(rule, key))

@@ -15,7 +15,7 @@ from recommender import profiles
 from recommender.catalogue import Parsed, Refusal
 from recommender.command_line import CommandLine
 from recommender.errors import UsageError
-from recommender.expr import Expression, compile_value
+from recommender.expr import Expression, Template, compile_expression, compile_template, compile_value
 from recommender.images import image_use
 from recommender.laws import FactTable, Plan, Rule
 from recommender.profiles import Gpu, Model
@@ -204,6 +204,14 @@ class Session:
                 if all(value is None or name in fields or self._reads(name) for name, value in fix.items())
             )
         return self._fixes[rule]
+
+    def lack(self, rule: str) -> tuple[Expression, Template] | None:
+        """(when no setting can cure a law, what the launch then lacks), compiled; None where its file does not say."""
+        given = self.edition.rules[rule].no_fix
+        if not given:
+            return None
+        words = self.edition.words
+        return compile_expression(given.get("when", "True"), words), compile_template(given["says"], words)
 
 
 def variables_of(book: Rulebook, release: str) -> Variables:

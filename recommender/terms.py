@@ -110,7 +110,10 @@ class Cure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One law that a launch breaks, or that cannot be judged (`verdict` unknown, `missing` names what is not known)."""
+    """One law that a launch breaks, or that cannot be judged (`verdict` unknown, `missing` names what is not known).
+
+    `no_cure` says what the launch lacks where no change of settings cures it and the law knows why.
+    """
 
     rule: str
     effect: Effect
@@ -124,6 +127,7 @@ class Finding:
     under: str = ""
     verified: str = ""
     cures: tuple[Cure, ...] = ()
+    no_cure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

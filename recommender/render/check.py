@@ -81,6 +81,7 @@ def finding_json(finding: Finding, full: bool = True) -> dict[str, Any]:
             }
             for cure in finding.cures
         ],
+        **({"no_cure": finding.no_cure} if finding.no_cure else {}),
     }
 
 
@@ -189,8 +190,13 @@ def print_check(result: CheckResult, fields: Iterable[str]) -> None:
 
 
 def _print_cure(out: Console, result: CheckResult) -> None:
-    """The cures that leave the launch clean; where there is none, those that at least help."""
+    """The cures that leave the launch clean; where there is none, why no setting gives one, else those that at least help."""
     clean = [cure.flags for cure in result.cures if cure.flags]
+    lacking = () if clean else dict.fromkeys(finding.no_cure for finding in result.findings if finding.no_cure)
+    for reason in lacking:
+        out.print(plain(f"No change of settings helps: {reason}"), style="bold", soft_wrap=False)
+    if lacking:
+        return
     helping = dict.fromkeys(cure.flags for finding in result.findings for cure in finding.cures if cure.flags)
     for number, flags in enumerate((clean or list(helping))[:MOST_CURES]):
         lead = "Cure" if number == 0 else "  or"
