@@ -3,6 +3,7 @@
     python -m tests.oracle.corpus 0.5.23 > cases.jsonl                                  # those whose flags that release knows
     python -m tests.oracle.corpus 0.5.23 --changes 3 --seed 1 --count 500 > cases.jsonl # one to three changes each
     python -m tests.oracle.corpus 0.5.23 --judge                                        # ask the engine, hold our check against it
+    python -m tests.oracle.corpus 0.5.23 --judge --recorded                             # the same by the recorded answers
 
 The commands are tests/data/launch-commands.jsonl, each with the repository, path and commit it was published in; the
 checkpoints that they name resolve to profiles by their names, and by tests/data/corpus-models.yaml where a command names
@@ -19,6 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import yaml
@@ -35,7 +37,7 @@ from .agree import Tally, compare, early
 from .client import OracleError
 from .devices import USUAL
 from .record import answers, reported
-from .records import DATA, Answered
+from .records import DATA, Answered, RecordError, read, recorded_file
 from .sample import add_wild_flags, flags_of
 
 COMMANDS = DATA / "launch-commands.jsonl"
@@ -180,34 +182,78 @@ def by_device(cases: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
     return found
 
 
-def without_cure(session: Session, launch: Answered) -> bool:
-    """Whether a launch that the engine refuses comes back without a change that helps."""
+class Way(StrEnum):
+    """What our answer to a refused launch leads to."""
+
+    CURED = "with a cure of the whole launch"
+    EXPLAINED = "no setting cures it, and the answer says why"
+    HELPED = "with a cure of a law, and more in the way"
+    BARE = "without a cure"
+
+
+def way_out(session: Session, launch: Answered) -> Way:
+    """What our answer to a launch that the engine refuses leads to."""
     gpu = profiles.find_gpu(launch.device)
     result = check_launch(session, session.read(launch.argv, launch.env), gpu)
-    return not any(finding.cures for finding in early(result.findings)) and not result.cures
+    if result.cures:
+        return Way.CURED
+    if any(finding.no_cure for finding in result.findings):
+        return Way.EXPLAINED
+    return Way.HELPED if any(finding.cures for finding in early(result.findings)) else Way.BARE
 
 
-def judge(release: str) -> int:
-    """Ask the engine about the complete commands of a release and print where our check parts from it."""
+def key_of(device: str, argv: Sequence[str], env: Mapping[str, str]) -> tuple[Any, ...]:
+    """What makes two launches the same question to the engine."""
+    return device, tuple(argv), tuple(sorted(env.items()))
+
+
+def recorded(release: str) -> dict[tuple[Any, ...], Answered]:
+    """The recorded answers to published commands and to changed ones, by the question.
+
+    Raises:
+        RecordError: nothing is recorded, or the file is damaged.
+    """
+    found = read(recorded_file(release, "corpus"))[1]
+    return {key_of(each.device, each.argv, each.env): each for each in found}
+
+
+def replies_of(release: str, kept: bool) -> list[Answered]:
+    """The engine's answers to the commands of a release: those that are recorded, or all of them asked anew.
+
+    Raises:
+        OracleError: the engine could not be asked.
+        RecordError: the recorded answers cannot be used.
+    """
+    cases = [case(each) for each in as_published(release)]
+    if not kept:
+        asked = answers(release, by_device(cases), fields=reported(release), writes=True)
+        return [reply for replies in asked for reply in replies]
+    known = recorded(release)
+    keys = [key_of(each["device"], each["argv"], each["env"]) for each in cases]
+    return [known[key] for key in keys if key in known]
+
+
+def judge(release: str, kept: bool) -> int:
+    """Hold our check against the engine's answers to the complete commands of a release, and print where they part."""
     from .compare import report, session_of
 
     session, tally = session_of(release), Tally()
-    bare: list[Answered] = []
-    cases = [case(each) for each in as_published(release)]
-    for replies in answers(release, by_device(cases), fields=reported(release), writes=True):
-        for reply in replies:
-            tally.add(compare(session, reply))
-            if reply.ok is False and without_cure(session, reply):
-                bare.append(reply)
+    ways: dict[Way, list[Answered]] = {way: [] for way in Way}
+    replies = replies_of(release, kept)
+    for reply in replies:
+        tally.add(compare(session, reply))
+        if reply.ok is False:
+            ways[way_out(session, reply)].append(reply)
     report(tally, 2)
-    for message, count in Counter(reply.message[:90] for reply in bare).most_common():
-        print(f"{count:5d}  refused without a cure: {message}")
+    for way in (Way.HELPED, Way.BARE):
+        for message, count in Counter(reply.message[:90] for reply in ways[way]).most_common():
+            print(f"{count:5d}  refused {way.value}: {message}")
     known = [each for each in published() if each.complete and release in each.releases]
     unmapped = Counter(each.unmapped for each in known if each.unmapped)
-    print(
-        f"{len(cases)} commands judged, {sum(unmapped.values())} left out: {dict(unmapped)}; refused without a cure: {len(bare)}"
-    )
-    return 1 if tally.causes or bare else 0
+    print(f"{len(replies)} commands judged, {sum(unmapped.values())} left out: {dict(unmapped)}; refused:")
+    for way, found in ways.items():
+        print(f"{len(found):5d}  {way.value}")
+    return 1 if tally.causes or ways[Way.BARE] else 0
 
 
 def main() -> int:
@@ -218,10 +264,11 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--count", type=int, default=100)
     options.add_argument("--judge", action="store_true")
+    options.add_argument("--recorded", action="store_true", help="judge by the recorded answers, without the engine")
     given = options.parse_args()
     try:
         if given.judge:
-            return judge(given.release)
+            return judge(given.release, given.recorded)
         cases = (
             changed(given.seed, given.count, given.changes, given.release)
             if given.changes
@@ -229,7 +276,7 @@ def main() -> int:
         )
         for each in cases:
             print(json.dumps(each))
-    except (OracleError, OSError, ValueError) as error:
+    except (OracleError, RecordError, OSError, ValueError) as error:
         print(f"corpus: {error}", file=sys.stderr)
         return 2
     return 0
