@@ -55,6 +55,12 @@ def hidden_states_of_target(args: Args) -> Any:
 
 
 @probe
+def draft_configuration(args: Args) -> None:
+    """The draft's own configuration, with the checks that it makes when it is read."""
+    config_of(args, draft=True)
+
+
+@probe
 def target_hidden_states(args: Args) -> None:
     """The layers that the draft's configuration asks of the target."""
     hidden_states_of_target(args)

@@ -19,6 +19,7 @@ GLM = "--model-path glm-4.5-air --tp-size 4 --speculative-algorithm EAGLE --enab
 GEMMA = "--model-path gemma-4-26b-a4b --speculative-algorithm FROZEN_KV_MTP --attention-backend triton {}"
 SHAPE = "--speculative-num-steps {} --speculative-eagle-topk {} --speculative-num-draft-tokens {}"
 V4 = "--model-path deepseek-v4-flash --speculative-algorithm DSPARK --speculative-draft-model-path deepseek-v4-flash --tp-size 4 --enable-dp-lm-head {}"
+MTP_IN_MXFP4 = "--model-path {} --tp-size 8 --quantization quark_mxfp4 --speculative-algorithm EAGLE"
 COMPACT = {"SGLANG_RAGGED_VERIFY_MODE": "compact"}
 SIMULATED = {"SGLANG_SIMULATE_ACC_LEN": "2"}
 LATER = ("0.5.23",)
@@ -53,6 +54,10 @@ DRAFTS = (
     ),
     shows(
         "inkling-drafts-with-all-layers", STEPS, "h100", INKLING.format(""), INKLING.format("--enable-multi-layer-eagle"),
+    ),
+    shows(
+        "draft-quantization-on-rocm", "draft_configuration", "mi355x", MTP_IN_MXFP4.format("deepseek-v3-0324-nvfp4"),
+        MTP_IN_MXFP4.format("deepseek-v3"),
     ),
     shows(
         "standalone-shares-the-vocabulary", "shared_vocabulary", "h100", MIXTRAL.format("STANDALONE", "llama-3.2-1b"),
