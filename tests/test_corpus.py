@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
 
 from recommender import profiles
 from recommender.rulebook import load_rulebook
-from tests.oracle.corpus import COMMANDS, NAMES, case, changed, published
+from recommender.session import open_session
+from tests.oracle.agree import compare
+from tests.oracle.corpus import COMMANDS, NAMES, Way, case, changed, published, replies_of, way_out
+from tests.oracle.folders import write_folders
+from tests.oracle.installation import installed
+from tests.oracle.records import recorded_file
 
 RELEASES = [release.version for release in load_rulebook().releases]
+RECORDED = [version for version in RELEASES if recorded_file(version, "corpus").exists()]
 
 
 def test_every_command_says_where_it_was_published() -> None:
@@ -35,6 +42,24 @@ def test_checkpoints_are_profiles() -> None:
             word for flag, word in zip(each.argv, each.argv[1:], strict=False) if flag in ("--model-path", "--model")
         ]
         assert all(profiles.find_model(name).id == name for name in named), case(each)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_folders(tmp_path_factory.mktemp("checkpoints") / "all")
+
+
+@pytest.mark.parametrize("release", RECORDED)
+def test_no_published_command_is_refused_alone_or_without_a_way_out(release: str, checkpoints: Path) -> None:
+    """The engine shares every refusal, and each comes with a cure of the whole launch or with why no setting is one."""
+    session = open_session(load_rulebook(), release, checkpoints, installed())
+    replies = replies_of(release, kept=True)
+    assert sum(not reply.ok for reply in replies) > 10
+    for reply in replies:
+        said = f"{reply.device}: {' '.join(reply.argv)}"
+        assert not compare(session, reply).differences, said
+        if not reply.ok:
+            assert way_out(session, reply) in (Way.CURED, Way.EXPLAINED), said
 
 
 @pytest.mark.parametrize("release", RELEASES)

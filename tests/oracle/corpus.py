@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -37,12 +38,13 @@ from .agree import Tally, compare, early
 from .client import OracleError
 from .devices import USUAL
 from .record import answers, reported
-from .records import DATA, Answered, RecordError, read, recorded_file
+from .records import DATA, Answered, RecordError, read, recorded_file, write
 from .sample import add_wild_flags, flags_of
 
 COMMANDS = DATA / "launch-commands.jsonl"
 NAMES = DATA / "corpus-models.yaml"
 ANY_DEVICE = "h200"  # for a command that names none
+EVERY = 3  # of the commands that a release accepts, which are kept where not all of them are
 CHECKPOINT_FLAGS = ("--model-path", "--model", "--speculative-draft-model-path", "--speculative-draft-model")
 
 
@@ -233,6 +235,19 @@ def replies_of(release: str, kept: bool) -> list[Answered]:
     return [known[key] for key in keys if key in known]
 
 
+def thin(release: str, path: Path) -> int:
+    """Keep of recorded answers each question once: all refusals, and every third acceptance; returns how many.
+
+    Raises:
+        RecordError: the answers cannot be used.
+    """
+    head, found = read(path)
+    once = list({key_of(each.device, each.argv, each.env): each for each in found}.values())
+    accepted = [each for each in once if each.ok]
+    kept = [each for each in once if not each.ok] + accepted[::EVERY]
+    return write(recorded_file(release, "corpus"), release, head["fields"], kept)
+
+
 def judge(release: str, kept: bool) -> int:
     """Hold our check against the engine's answers to the complete commands of a release, and print where they part."""
     from .compare import report, session_of
@@ -265,8 +280,14 @@ def main() -> int:
     options.add_argument("--count", type=int, default=100)
     options.add_argument("--judge", action="store_true")
     options.add_argument("--recorded", action="store_true", help="judge by the recorded answers, without the engine")
+    options.add_argument(
+        "--thin", type=Path, help="keep of the answers in this file the refusals and a part of the others"
+    )
     given = options.parse_args()
     try:
+        if given.thin:
+            print(f"{thin(given.release, given.thin)} launches kept")
+            return 0
         if given.judge:
             return judge(given.release, given.recorded)
         cases = (
