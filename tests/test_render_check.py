@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.render.check import print_check
+from recommender.api import check
+from recommender.render.check import check_json, print_check
 from recommender.terms import Answer, Bites, CheckResult, Effect, Finding, Verdict
 from recommender.terms import Settings as NoSettings
 
@@ -61,3 +62,31 @@ def test_every_finding_is_said_once(name: str, capsys: pytest.CaptureFixture[str
         for item in findings
     )
     assert f"{causes} law" in lines[0]
+
+
+NVFP4 = "--model-path deepseek-v3-0324-nvfp4 --tp-size 8"
+
+
+def test_what_no_setting_cures_is_said_with_what_the_launch_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    result = check(NVFP4.split(), gpu="mi300x")
+    assert result.cures == ()
+    (lacking,) = {finding.no_cure for finding in result.findings if finding.no_cure}
+    assert "stored as modelopt_fp4" in lacking
+    assert check_json(result, [])["findings"][0]["no_cure"] == lacking
+    print_check(result, [])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"No change of settings helps: {lacking}" in said
+    assert "Cure:" not in said
+
+
+@pytest.mark.parametrize(("gpu", "flags"), [("mi355x", NVFP4), ("mi300x", f"{NVFP4} --quantization awq")])
+def test_a_refusal_has_a_cure_or_what_the_launch_lacks(gpu: str, flags: str) -> None:
+    result = check(flags.split(), gpu=gpu)
+    assert bool(result.cures) is not any(finding.no_cure for finding in result.findings)
+
+
+def test_a_cure_of_the_whole_launch_is_shown_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    result = check([*NVFP4.split(), "--speculative-algorithm", "EAGLE"], gpu="mi355x")
+    assert result.cures[0].changes["quantization"] == "quark_mxfp4"
+    print_check(result, [])
+    assert "No change of settings helps" not in " ".join(capsys.readouterr().out.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -141,3 +142,20 @@ def test_its_cures_work(rule: Rule, release: str) -> None:
         if struck is not None:
             left -= {number for number in left if cures_of_rule(here.plan, result, facts, struck, (fixes[number],))}
     assert not left, f"{rule.path}: cures no example: {', '.join(str(rule.fix[number]) for number in sorted(left))}"
+
+
+@pytest.mark.parametrize(
+    ("no_fix", "said"),
+    [
+        ({"says": "it is {no_such_name}."}, "no_such_name"),
+        ({"says": "it is so.", "when": "no_such_name"}, "no_such_name"),
+        ({"when": "hip"}, "give `says`"),
+        ({"says": "it is so.", "why": "hip"}, "give `says`"),
+    ],
+)
+def test_a_wrong_word_on_what_a_launch_lacks_is_named(no_fix: dict[str, str], said: str) -> None:
+    edition = load_rulebook().edition(load_rulebook().releases[-1].version)
+    rule = edition.rules["quantization-on-rocm"]
+    (problem,) = check_rule(replace(rule, text=lambda: {**rule.text(), "no_fix": no_fix}), edition.words)
+    assert problem.startswith("no_fix: ")
+    assert said in problem
