@@ -198,9 +198,11 @@ def _print_cure(out: Console, result: CheckResult) -> None:
     if lacking:
         return
     helping = dict.fromkeys(cure.flags for finding in result.findings for cure in finding.cures if cure.flags)
+    broken = sum(item.effect is Effect.REJECTS and item.verdict is Verdict.BREAKS for item in result.findings)
+    left = "more stands in the way" if broken > 1 else "not every other law can be judged"
     for number, flags in enumerate((clean or list(helping))[:MOST_CURES]):
         lead = "Cure" if number == 0 else "  or"
-        words = " ".join(flags) + ("" if clean else "   (more stands in the way)")
+        words = " ".join(flags) + ("" if clean else f"   ({left})")
         out.print(f"{lead}: {words}", style="bold green" if number == 0 else "green", soft_wrap=True)
 
 

@@ -32,7 +32,7 @@ from recommender.errors import UsageError
 from recommender.forms.command import split_command
 from recommender.rulebook import load_rulebook
 from recommender.session import Session
-from recommender.terms import Unknown
+from recommender.terms import Unknown, Verdict
 
 from .agree import Tally, compare, early
 from .client import OracleError
@@ -189,6 +189,7 @@ class Way(StrEnum):
 
     CURED = "with a cure of the whole launch"
     EXPLAINED = "no setting cures it, and the answer says why"
+    OPEN = "with a cure of the only law that is known to refuse it; not every law can be judged"
     HELPED = "with a cure of a law, and more in the way"
     BARE = "without a cure"
 
@@ -201,7 +202,10 @@ def way_out(session: Session, launch: Answered) -> Way:
         return Way.CURED
     if any(finding.no_cure for finding in result.findings):
         return Way.EXPLAINED
-    return Way.HELPED if any(finding.cures for finding in early(result.findings)) else Way.BARE
+    broken = [finding for finding in early(result.findings) if finding.verdict is Verdict.BREAKS]
+    if len(broken) == 1 and broken[0].cures:
+        return Way.OPEN
+    return Way.HELPED if any(finding.cures for finding in broken) else Way.BARE
 
 
 def key_of(device: str, argv: Sequence[str], env: Mapping[str, str]) -> tuple[Any, ...]:
