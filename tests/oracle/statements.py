@@ -1,4 +1,4 @@
-"""Reads what a release's source raises and asserts, and keeps, for each law, the start of the words it raises with.
+"""Reads what a release's source raises and asserts, srt and kernels, and keeps the start of the words of each law.
 
     python -m tests.oracle.statements 0.5.15 0.5.16 0.5.17 0.5.18 0.5.19 0.5.20 0.5.21 0.5.22 0.5.23 [--rules ID]
 
@@ -89,12 +89,12 @@ def statements(release: str) -> list[Statement]:
     """Every message that the release can raise, once for each stand-in that its values may have."""
     root = source_of(release)
     found: dict[Statement, None] = {}
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted([*root.rglob("*.py"), *(root.parent / "kernels").rglob("*.py")]):
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except SyntaxError:
             continue
-        file = path.relative_to(root).as_posix()
+        file = os.path.relpath(path, root)
         for error, function, line, message in _stops(tree):
             for value in VALUES:
                 found[Statement(error, folded(message, value), file, line, function)] = None
