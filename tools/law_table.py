@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from recommender.laws import Rule
 from recommender.rulebook import Rulebook, load_rulebook
 from recommender.versions import in_range, parse_release
 from tests.oracle.probes import PROBES
+from tests.oracle.probes.outcomes import RELEASES, recorded, shown
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "rules.md"
 _SHOWS = ("breaks", "sets")
@@ -34,9 +36,9 @@ def text(book: Rulebook) -> str:
         f"{len(laws)} laws of SGLang {book.releases[0].version} to {newest}, by topic; `python -m tools.law_table` writes it.",
         "",
         "What verified it: *engine run*, the engine's own launch-time resolution on a CPU shows it (`tests/oracle`); *probe*,",
-        "the engine's own later check was called (`tests/oracle/probes`); *source*, it was read only. The launch is one that",
-        "trips the law, on the device before the colon; `recommender rules show LAW` has the neighbour that does not, the",
-        "condition, the cures and the source.",
+        "the engine's own later check was called and showed it in these releases (`tests/oracle/probes`); *source*, it was read",
+        "only. The launch is one that trips the law, on the device before the colon; `recommender rules show LAW` has the",
+        "neighbour that does not, the condition, the cures and the source.",
         "",
         "| bites | laws | engine run | probe | source |",
         "|---|---|---|---|---|",
@@ -74,13 +76,27 @@ def verified(rule: Rule) -> str:
 def releases(book: Rulebook, editions: Iterable[Rule]) -> str:
     """The covered releases that a law holds in, as ranges."""
     spans = [(rule.since, rule.until) for rule in editions]
-    held = [any(in_range(parse_release(each.version), *span) for span in spans) for each in book.releases]
+    return ranges(
+        each.version for each in book.releases if any(in_range(parse_release(each.version), *span) for span in spans)
+    )
+
+
+def ranges(versions: Iterable[str]) -> str:
+    """Some of the covered releases, as ranges."""
+    held = frozenset(versions)
     words = []
-    for holds, group in groupby(zip(held, book.releases, strict=True), key=lambda pair: pair[0]):
+    for holds, group in groupby(RELEASES, key=held.__contains__):
         if holds:
-            run = [release.version for _, release in group]
+            run = list(group)
             words.append(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}")
     return ", ".join(words)
+
+
+@cache
+def probed(law: str) -> str:
+    """The releases in which a probe showed a law, as ranges."""
+    names = {probe.name for probe in PROBES if probe.rule == law}
+    return ranges(release for release in RELEASES if names & shown(release, recorded(release)))
 
 
 def _row(book: Rulebook, editions: Sequence[Rule]) -> str:
@@ -89,7 +105,7 @@ def _row(book: Rulebook, editions: Sequence[Rule]) -> str:
         f"`{rule.id}`<br>{rule.statement}",
         _when(rule),
         releases(book, editions),
-        verified(rule),
+        f"probe, {probed(rule.id)}" if verified(rule) == "probe" else verified(rule),
         _launch(rule.examples),
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

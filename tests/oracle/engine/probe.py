@@ -1,12 +1,15 @@
 """Calls the engine's own checks that run only after argument resolution; it must not decide whether one should refuse.
 
-Reads JSON lines {"id", "probe", "argv": [...], "env": {...}} from stdin, the variables alike in all of them, resolves each launch with the engine, hands what came out to the
-probe of that name, and writes one line each:
-    {"id", "ok": true}                                               the check lets it pass
+Reads JSON lines {"id", "probe", "argv": [...], "env": {...}} from stdin, the variables alike in all of them, resolves each
+launch with the engine, hands what came out to the probe of that name, and writes one line each:
+    {"id", "ok": true}                                              the check lets it pass
     {"id", "ok": false, "type", "message", "at", "chain"}           the check stops it
-    {"id", "ok": null, "type", "message", "at", "chain"}            the launch is refused before the check is reached
-A probe builds the least that one check needs and calls the real function or constructor. Whatever the engine would touch
-after the check is `Beyond`, which ends the probe: the check was passed.
+    {"id", "ok": null, "stage", "type", "message", "at", "chain"}   no answer: the launch is refused before the check is
+                                                                    reached (`parse`, `resolve`), this machine fails
+                                                                    (`machine`), or the release has no such check (`absent`)
+A probe builds the least that one check needs and calls the real function or constructor, where a release has it: under its
+present name, or under the one of an earlier release. Whatever the engine would touch after the check is `Beyond`, which ends
+the probe: the check was passed.
 """
 
 from __future__ import annotations
@@ -16,11 +19,11 @@ import device  # isort: skip  # noqa: F401  first: it decides what torch reports
 import json
 import os
 import sys
+import traceback
 import types
 import warnings
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import torch
 from answer import failure, launch, own_environment
@@ -28,6 +31,10 @@ from answer import failure, launch, own_environment
 
 class PassedError(Exception):
     """The check is behind us."""
+
+
+class AbsentError(Exception):
+    """This release has no such check."""
 
 
 class Beyond:
@@ -45,8 +52,34 @@ PROBES: dict[str, Callable[[Args], None]] = {}
 
 
 def probe(function: Callable[[Args], None]) -> Callable[[Args], None]:
+    if function.__name__ in PROBES:
+        raise ValueError(f"two probes of the name {function.__name__}")
     PROBES[function.__name__] = function
     return function
+
+
+def existing(owner: Any, *names: str) -> Any:
+    """The first of these attributes that the release has: one thing under its present and its earlier names."""
+    for name in names:
+        if hasattr(owner, name):
+            return getattr(owner, name)
+    raise AbsentError(f"{getattr(owner, '__name__', type(owner).__name__)} has no {' or '.join(names)}")
+
+
+def stage(error: Exception) -> str:
+    """Why a check was not called at all; empty when it was.
+
+    `absent`: the release lacks what the probe itself imports or asks for. `machine`: a module of the engine cannot be
+    imported, because a library of this machine does not accept what it says.
+    """
+    if isinstance(error, AbsentError):
+        return "absent"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    own = os.path.dirname(frames[-1].filename) == os.path.dirname(os.path.abspath(__file__))
+    if isinstance(error, ImportError) and own and str(error.name).split(".")[0] == "sglang":
+        return "absent"
+    importing = any(frame.name == "<module>" and "/sglang/" in frame.filename for frame in frames)
+    return "machine" if importing and not own and "/sglang/" not in frames[-1].filename else ""
 
 
 @probe
@@ -63,26 +96,6 @@ def kda_verify_kernel(args: Args) -> None:
         ssm_states=one, cache_indices=one, query_start_loc=one, intermediate_states_buffer=one,
         intermediate_state_indices=one, cache_steps=args.speculative_num_draft_tokens, retrieve_parent_token=parents,
     )  # fmt: skip
-
-
-@probe
-def kda_backend(args: Args) -> None:
-    """The attention backend of Kimi delta attention, as far as its check of the verify kernel."""
-    from sglang.srt.layers.attention.linear import kda_backend as module
-    from sglang.srt.layers.attention.linear.utils import LinearAttnKernelBackend as Kernel
-
-    kernels = [
-        Kernel(getattr(args, f"linear_attn_{part}_backend") or args.linear_attn_backend)
-        for part in ("decode", "prefill", "verify")
-    ]
-    runner = mock.MagicMock()
-    runner.linear_attn_backends = types.SimpleNamespace(decode=kernels[0], prefill=kernels[1], verify=kernels[2])
-    with (
-        mock.patch.object(module.MambaAttnBackendBase, "__init__", return_value=None),
-        mock.patch.object(module, "get_spec", return_value=args),
-        mock.patch.object(module, "KDAKernelDispatcher", mock.MagicMock(side_effect=PassedError)),
-    ):
-        module.KDAAttnBackend(runner)
 
 
 @probe
@@ -124,8 +137,8 @@ def outcome(case: dict[str, Any]) -> dict[str, Any]:
     except PassedError:
         return {"ok": True}
     except Exception as error:
-        said = failure(error)
-        return {"ok": False, **{key: said[key] for key in ("type", "message", "at", "chain")}}
+        said = {key: value for key, value in failure(error).items() if key not in ("ok", "stage")}
+        return {"ok": None, "stage": why, **said} if (why := stage(error)) else {"ok": False, **said}
     return {"ok": True}
 
 

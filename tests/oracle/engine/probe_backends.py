@@ -7,6 +7,8 @@ tensors, the checkpoint's real configuration), and the engine's own functions bu
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.util
 import sys
 import types
 from collections.abc import Iterator
@@ -15,7 +17,17 @@ from unittest import mock
 
 import aiter.ops.triton.utils.types  # noqa: F401
 import torch
-from probe import Args, Beyond, PassedError, probe
+from earlier import (
+    accepted,
+    build_attention_backends,
+    dispatcher,
+    draft_backend_factory,
+    linear_backends,
+    model_config_of,
+    publish,
+    tell_recurrent_layers,
+)
+from probe import Args, Beyond, PassedError, existing, probe
 
 sys.modules[
     "aiter.ops.triton.utils.types"
@@ -75,30 +87,14 @@ class Pool:
         return method
 
 
-def published(server: Any) -> None:
-    """Publish a launch as a worker does; later releases also say which rank it is."""
-    from sglang.srt import runtime_context as context
-
-    ranks = getattr(context, "SpawnRanks", None)
-    context.publish(server, role="scheduler", **({"ranks": ranks(gpu_id=0, world_rank=0)} if ranks else {}))
-    if hasattr(parallel := context.get_parallel(), "stamp_derived_widths"):
-        parallel.stamp_derived_widths(**context.derive_parallel_widths(
-            tp_size=server.tp_size, attn_cp_size=server.attn_cp_size, moe_ep_size=server.ep_size,
-            attn_dp_size=server.dp_size if server.enable_dp_attention else 1, moe_dp_size=server.moe_dp_size,
-            dcp_size=server.dcp_size, dcp_enabled=server.dcp_size > 1,
-        ))  # fmt: skip
-
-
 def runner(args: Args, *, draft: bool = False) -> Any:
     """What a constructor reads of a model runner."""
     from sglang.srt import runtime_context as context
-    from sglang.srt.arg_groups.overrides import model_config_of
     from sglang.srt.configs.model_config import AttentionArch, ModelConfig
-    from sglang.srt.runtime_context import attention_backends, get_schedule, get_spec
     from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
 
     server = args.server_args
-    published(server)
+    publish(server)
     config = model_config_of(server)
     if draft:
         path = args.speculative_draft_model_path or args.model_path
@@ -106,37 +102,51 @@ def runner(args: Args, *, draft: bool = False) -> Any:
     made = mock.MagicMock()
     made.server_args, made.model_config, made.is_draft_worker = server, config, draft
     made.use_mla_backend = config.attention_arch == AttentionArch.MLA
-    made.page_size, made.device, made.dtype = get_schedule().page_size, "cpu", torch.bfloat16
+    made.page_size, made.device, made.dtype = args.page_size, "cpu", torch.bfloat16
     made.kv_cache_dtype_str = args.kv_cache_dtype
     made.kv_cache_dtype = CACHE_TYPES.get(args.kv_cache_dtype, torch.bfloat16)
+    made.dcp_size = getattr(args, "dcp_size", None) or 1
     made.max_running_requests, made.prefill_aware_swa = REQUESTS, False
     made.attention_chunk_size = getattr(config, "attention_chunk_size", None)
-    made.sliding_window_size = window_of(config, draft)
+    made.sliding_window_size = window_of(args, config, draft)
     widths = context.get_parallel()
     made.ps.tp_size, made.ps.attn_tp_size = widths.tp_size, widths.attn_tp_size  # earlier releases ask it
-    made.ps.attn_cp_size = widths.attn_cp_size
+    made.ps.attn_cp_size, made.tp_size = widths.attn_cp_size, widths.tp_size
     made.req_to_token_pool.size = REQUESTS
     made.req_to_token_pool.req_to_token = torch.zeros(REQUESTS + 1, CONTEXT, dtype=torch.int32)
     made.token_to_kv_pool = Pool(config.head_dim, config.v_head_dim, config.get_num_kv_heads(1), made.kv_cache_dtype)
+    made.token_to_kv_pool.dsa_kv_cache_store_fp8 = packs_sparse_rows(args, made)
     state = made.req_to_token_pool.mamba_pool.mamba_cache
     state.conv, state.temporal = [torch.zeros(1, 8, 4)], torch.zeros(1, dtype=torch.float32)
     made.token_to_kv_pool_allocator.get_kvcache.return_value = made.token_to_kv_pool
     made.hisparse_coordinator = None
-    made.spec_algorithm = SpeculativeAlgorithm.from_string(get_spec().speculative_algorithm)
+    made.spec_algorithm = SpeculativeAlgorithm.from_string(args.speculative_algorithm)
     made.kv_index_translator.is_translating = False
-    made.draft_attention_backend = get_spec().speculative_draft_attention_backend if draft else None
-    prefill, decode = attention_backends()
-    made.prefill_attention_backend_str = made.draft_attention_backend or prefill
-    made.decode_attention_backend_str = made.draft_attention_backend or decode
+    made.draft_attention_backend = args.speculative_draft_attention_backend if draft else None
+    for mode in ("prefill", "decode"):
+        asked = made.draft_attention_backend or getattr(args, f"{mode}_attention_backend") or args.attention_backend
+        setattr(made, f"{mode}_attention_backend_str", asked)
+    tell_recurrent_layers(made)
     return made
 
 
-def window_of(config: Any, draft: bool) -> int | None:
-    """The engine asks the model class; the draft head of EAGLE3 answers with the window that was asked for."""
-    from sglang.srt.runtime_context import get_spec
+def packs_sparse_rows(args: Args, made: Any) -> bool:
+    """Whether the pool of sparse attention keeps FP8 rows with their scales, by the engine's own size of a row."""
+    from sglang.srt.configs.model_config import is_deepseek_dsa
 
+    if made.kv_cache_dtype is not torch.float8_e4m3fn or not is_deepseek_dsa(made.model_config.hf_config):
+        return False
+    from sglang.srt.mem_cache.kv_cache_configurator import calculate_mla_kv_cache_dim as size
+
+    given = {"model_config": made.model_config, "kv_cache_dtype": made.kv_cache_dtype, "server_args": args.server_args}
+    plain = made.model_config.kv_lora_rank + made.model_config.qk_rope_head_dim
+    return bool(size(**accepted(size, given)) != plain)
+
+
+def window_of(args: Args, config: Any, draft: bool) -> int | None:
+    """The engine asks the model class; the draft head of EAGLE3 answers with the window that was asked for."""
     if draft and config.hf_config.architectures[0] == "LlamaForCausalLMEagle3":
-        window: int | None = get_spec().speculative_draft_window_size
+        window: int | None = args.speculative_draft_window_size
         return window
     return None
 
@@ -147,15 +157,15 @@ def on_cpu() -> Iterator[None]:
 
     `create`: not every release has what is replaced.
     """
-    setup = "sglang.srt.model_executor.model_runner_components.attention_backend_setup"
+    setup = importlib.util.find_spec("sglang.srt.model_executor.model_runner_components")
     make = torch.zeros
 
     def zeros(*size: Any, pin_memory: bool = False, **how: Any) -> torch.Tensor:
         return make(*size, **how)
 
     with (
-        mock.patch(f"{setup}.init_cublas"),
-        mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._multi_ctas_kv_counter_bytes", return_value=8),
+        mock.patch(f"{setup.name}.attention_backend_setup.init_cublas") if setup else contextlib.nullcontext(),
+        mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._multi_ctas_kv_counter_bytes", return_value=8, create=True),
         mock.patch("sglang.srt.layers.attention.trtllm_mla_backend._jit_fixup_module", create=True),
         mock.patch("torch.cuda.Stream"),
         mock.patch("torch.zeros", zeros),
@@ -167,23 +177,18 @@ def on_cpu() -> Iterator[None]:
 @probe
 def target_backends(args: Args) -> None:
     """The attention backends of the target, wrappers included."""
-    from sglang.srt.model_executor.model_runner_components.attention_backend_setup import build_attention_backends
-
     installed("hpc")
     with on_cpu():
-        build_attention_backends(model_runner=runner(args))
+        build_attention_backends(runner(args))
 
 
 @probe
 def draft_backends(args: Args) -> None:
     """The attention backends of the draft model, and those of its steps."""
-    from sglang.srt.model_executor.model_runner_components.attention_backend_setup import build_attention_backends
-    from sglang.srt.speculative.draft_utils import DraftBackendFactory
-
     with on_cpu():
         made = runner(args, draft=True)
-        build_attention_backends(model_runner=made)
-        factory = DraftBackendFactory(made, args.speculative_eagle_topk, args.speculative_num_steps)
+        build_attention_backends(made)
+        factory = draft_backend_factory(made, args)
         factory.create_decode_backend()
         factory.create_draft_extend_backend()
 
@@ -235,7 +240,7 @@ def aiter_decode_layer(args: Args) -> None:
     window = getattr(config.hf_text_config, "sliding_window", None)
     if args.attention_backend == "aiter":
         layer = types.SimpleNamespace(layer_id=0, sliding_window_size=window)
-        AiterAttnBackend._reject_paged_decode_sliding_window(layer)
+        existing(AiterAttnBackend, "_reject_paged_decode_sliding_window")(layer)
 
 
 @probe
@@ -250,7 +255,7 @@ def trtllm_rows(args: Args) -> None:
     heads = config.get_num_kv_heads(1)
     layer = types.SimpleNamespace(tp_k_head_num=heads, tp_v_head_num=heads)
     view = types.SimpleNamespace(page_size=made.page_size)
-    TRTLLMHAAttnBackend._reshape_paged_kv_cache(view, pool.k, pool.v, layer, config.head_dim)
+    existing(TRTLLMHAAttnBackend, "_reshape_paged_kv_cache")(view, pool.k, pool.v, layer, config.head_dim)
 
 
 @probe
@@ -277,11 +282,15 @@ def fa4_kernel(args: Args) -> None:
 
     torch._C._cuda_getCurrentRawStream = None  # a CPU build has none; the kernel's module looks it up
 
-    from sglang.kernels.ops.attention.flash_attn.cute import interface
-
     made = runner(args)
     if "fa4" not in (made.prefill_attention_backend_str, made.decode_attention_backend_str):
         return
+    if made.use_mla_backend and importlib.util.find_spec("sglang.jit_kernel"):
+        with contextlib.suppress(ImportError):  # the kernel is another package's here; what it is handed is checked before
+            entry = importlib.import_module("sglang.jit_kernel.flash_attention_v4")
+            entry.flash_attn_with_kvcache(*[torch.zeros(1)] * 3, qv=torch.zeros(1))
+    from sglang.kernels.ops.attention.flash_attn.cute import interface
+
     config = made.model_config
     heads, kv = config.num_attention_heads, config.get_num_kv_heads(1)
     arch = device.FACTS["capability_major"] * 10 + device.FACTS["capability_minor"]
@@ -307,25 +316,23 @@ def fa4_kernel(args: Args) -> None:
 def kda_kernels(args: Args) -> None:
     """The kernels of Kimi delta attention, by name."""
     from sglang.srt.layers.attention.linear.kda_backend import KDAKernelDispatcher
-    from sglang.srt.layers.attention.linear.utils import resolve_linear_attn_backends
 
     runner(args)
-    names = resolve_linear_attn_backends()
-    KDAKernelDispatcher(names.decode, names.prefill, names.verify)
+    dispatcher(KDAKernelDispatcher, linear_backends(args))
 
 
 @probe
 def gdn_kernels(args: Args) -> None:
     """The kernels of gated delta net layers, by name."""
     from sglang.srt.layers.attention.linear import gdn_backend
-    from sglang.srt.layers.attention.linear.utils import resolve_linear_attn_backends
 
     runner(args)
-    names = resolve_linear_attn_backends()
-    gdn_backend._validate_gdn_linear_attn_backends(names)
-    if hasattr(gdn_backend, "validate_gdn_mis_backend"):  # not in every release
+    names = linear_backends(args)
+    if hasattr(gdn_backend, "_validate_gdn_linear_attn_backends"):  # not in every release
+        gdn_backend._validate_gdn_linear_attn_backends(names)
+    if hasattr(gdn_backend, "validate_gdn_mis_backend"):
         gdn_backend.validate_gdn_mis_backend(names.prefill)
-    gdn_backend.GDNKernelDispatcher(names.decode, names.prefill, names.verify)
+    dispatcher(gdn_backend.GDNKernelDispatcher, names)
 
 
 @probe
@@ -343,5 +350,7 @@ def draft_offsets(args: Args) -> None:
 
     made = runner(args)
     steps = Beyond(topk=args.speculative_eagle_topk, max_context_len=made.model_config.context_len)
-    largest = min(args.cuda_graph_config["decode"]["max_bs"], args.max_running_requests)
+    decode = args.cuda_graph_config["decode"]
+    captured = decode["max_bs"] if isinstance(decode, dict) else decode.max_bs
+    largest = min(captured, args.max_running_requests)
     TritonMultiStepDraftBackend.init_cuda_graph_state(steps, largest, largest * args.speculative_eagle_topk)

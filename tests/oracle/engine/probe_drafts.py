@@ -14,15 +14,23 @@ from typing import Any
 from unittest import mock
 
 import torch
-from probe import Args, Beyond, PassedError, probe
-from probe_backends import on_cpu, published, runner
+from earlier import (
+    accepted,
+    capture_hidden_states,
+    draft_backend_factory,
+    hidden_states_of_target,
+    model_config_of,
+    publish,
+    stand_in_groups,
+)
+from probe import Args, Beyond, PassedError, existing, probe
+from probe_backends import on_cpu, runner
 
 PASSED = mock.MagicMock(side_effect=PassedError)
 
 
 def config_of(args: Args, *, draft: bool) -> Any:
     """The engine's configuration of the target, or of the draft model as a draft worker reads it."""
-    from sglang.srt.arg_groups.overrides import model_config_of
     from sglang.srt.configs.model_config import ModelConfig
 
     if not draft:
@@ -38,22 +46,6 @@ def class_of(config: Any) -> Any:
     return ModelRegistry.resolve_model_cls(config.hf_config.architectures)[0]
 
 
-def hidden_states_of_target(args: Args) -> Any:
-    """Which hidden states of the target the draft reads."""
-    from sglang.srt.model_executor.model_runner_components.spec_aux_hidden_state import (
-        resolve_spec_aux_hidden_state_config,
-    )
-    from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
-
-    published(args.server_args)
-    return resolve_spec_aux_hidden_state_config(
-        server_args=args.server_args,
-        model_config=config_of(args, draft=False),
-        spec_algorithm=SpeculativeAlgorithm.from_string(args.speculative_algorithm),
-        is_draft_worker=False,
-    )
-
-
 @probe
 def draft_configuration(args: Args) -> None:
     """The draft's own configuration, with the checks that it makes when it is read."""
@@ -63,39 +55,26 @@ def draft_configuration(args: Args) -> None:
 @probe
 def target_hidden_states(args: Args) -> None:
     """The layers that the draft's configuration asks of the target."""
-    hidden_states_of_target(args)
+    hidden_states_of_target(args, config_of(args, draft=False), config_of(args, draft=True))
 
 
 @probe
 def target_capture(args: Args) -> None:
     """The target's class, asked for the hidden states that the draft reads."""
-    from sglang.srt.model_executor.model_runner_components.attention_backend_setup import (
-        configure_aux_hidden_state_capture,
-    )
-
-    wanted = hidden_states_of_target(args)
-    target = class_of(config_of(args, draft=False))
+    config = config_of(args, draft=False)
+    wanted = hidden_states_of_target(args, config, config_of(args, draft=True))
+    target = class_of(config)
     hooks = [name for name in dir(target) if name.startswith("set_") and name.endswith("_layers_to_capture")]
     with contextlib.ExitStack() as stack:
         for name in hooks:
             stack.enter_context(mock.patch.object(target, name, PASSED))
-        configure_aux_hidden_state_capture(
-            model=object.__new__(target),
-            eagle_use_aux_hidden_state=wanted.eagle_use_aux_hidden_state,
-            eagle_aux_hidden_state_layer_ids=wanted.eagle_aux_hidden_state_layer_ids,
-            dflash_use_aux_hidden_state=wanted.dflash_use_aux_hidden_state,
-            dflash_target_layer_ids=wanted.dflash_target_layer_ids,
-            is_dspark=args.speculative_algorithm == "DSPARK",
-        )
+        capture_hidden_states(object.__new__(target), wanted, is_dspark=args.speculative_algorithm == "DSPARK")
 
 
 @probe
 def draft_steps(args: Args) -> None:
     """The attention backends of the draft's steps, by name."""
-    from sglang.srt.speculative.draft_utils import DraftBackendFactory
-
-    made = runner(args, draft=True)
-    factory = DraftBackendFactory(made, args.speculative_eagle_topk, args.speculative_num_steps)
+    factory = draft_backend_factory(runner(args, draft=True), args)
     built = [
         name
         for name in dir(factory)
@@ -103,7 +82,7 @@ def draft_steps(args: Args) -> None:
     ]
     answer = mock.MagicMock(return_value=("found", mock.MagicMock()))
     wrapped = "sglang.srt.layers.attention.attention_registry.attn_backend_wrapper_for_draft_extend"
-    with mock.patch.multiple(factory, **dict.fromkeys(built, answer)), mock.patch(wrapped):
+    with mock.patch.multiple(factory, **dict.fromkeys(built, answer)), mock.patch(wrapped, create=True):
         if not args.enable_multi_layer_eagle:  # its worker has no steps of this kind
             factory.create_decode_backend()
         factory.create_draft_extend_backend()
@@ -125,23 +104,19 @@ def shared_vocabulary(args: Args) -> None:
 @probe
 def multi_layer_worker(args: Args) -> None:
     """The worker of several prediction layers, as far as the shape of its draft."""
-    from sglang.srt.speculative.multi_layer_eagle_worker_v2 import MultiLayerEagleDraftWorker
+    from sglang.srt.speculative import multi_layer_eagle_worker_v2 as module
 
-    published(args.server_args)
+    worker = module.MultiLayerEagleDraftWorker
+    publish(args.server_args)
     known = {"server_args": args.server_args, "gpu_id": 0, "ps": None, "nccl_port": 0}
     known["target_worker"] = types.SimpleNamespace(model_config=None)
-    wanted = [name for name in inspect.signature(MultiLayerEagleDraftWorker.__init__).parameters if name != "self"]
-    with mock.patch.object(MultiLayerEagleDraftWorker, "_rebuild_topk1_chain_buffers", PASSED):
-        MultiLayerEagleDraftWorker(**{name: known[name] for name in wanted})
-
-
-@probe
-def reserved_tokens(args: Args) -> None:
-    """The tokens that the server reserves for drafts."""
-    from sglang.srt.managers.utils import compute_num_reserved_tokens
-
-    published(args.server_args)
-    compute_num_reserved_tokens()
+    wanted = [name for name in inspect.signature(worker.__init__).parameters if name != "self"]
+    with (
+        mock.patch.object(worker, "_rebuild_topk1_chain_buffers", PASSED, create=True),
+        mock.patch.object(module, "TpModelWorker", PASSED),
+        mock.patch.object(module, "replace", create=True),
+    ):
+        worker(**{name: known.get(name, 0) for name in wanted})
 
 
 @probe
@@ -149,9 +124,9 @@ def frozen_kv_draft_backend(args: Args) -> None:
     """The attention backend of Frozen-KV drafts, by name."""
     from sglang.srt.speculative.frozen_kv_mtp_worker_v2 import FrozenKVMTPDraftWorker
 
-    published(args.server_args)
+    publish(args.server_args)
     worker = object.__new__(FrozenKVMTPDraftWorker)
-    worker.topk = args.speculative_eagle_topk
+    worker.topk, worker.server_args = args.speculative_eagle_topk, args.server_args
     built = ("_init_triton_draft_attn_backend", "_init_trtllm_mha_draft_attn_backend")
     with mock.patch.multiple(
         FrozenKVMTPDraftWorker, draft_model_runner=mock.MagicMock(), create=True, **dict.fromkeys(built, PASSED)
@@ -164,9 +139,10 @@ def draft_vocabulary_of_rejection_sampling(args: Args) -> None:
     """The worker's own comparison, with the reduced vocabulary that an EAGLE3 head's configuration states."""
     from sglang.srt.speculative.eagle_worker_v2 import EagleDraftWorker
 
-    published(args.server_args)
+    publish(args.server_args)
     reduced = getattr(config_of(args, draft=True).hf_config, "draft_vocab_size", None)
     worker = object.__new__(EagleDraftWorker)
+    worker.server_args = args.server_args
     worker._draft_worker = worker.draft_worker = mock.MagicMock()
     worker.target_worker = types.SimpleNamespace(model_config=config_of(args, draft=False))
     worker.hot_token_id = None if reduced is None else torch.zeros(reduced, dtype=torch.long)
@@ -179,7 +155,7 @@ def dspark_settings(args: Args) -> None:
     """What DSPARK's worker reads from the draft's configuration."""
     from sglang.srt.speculative.dspark_components.dspark_config import resolve_runtime_config
 
-    published(args.server_args)
+    publish(args.server_args)
     target = config_of(args, draft=False)
     resolve_runtime_config(
         draft_hf_config=config_of(args, draft=True).hf_config,
@@ -194,7 +170,7 @@ def dspark_worker(args: Args) -> None:
     from sglang.srt.runtime_context import get_parallel
     from sglang.srt.speculative.dspark_components import dspark_worker_v2 as module
 
-    published(args.server_args)
+    publish(args.server_args)
     known = {"server_args": args.server_args, "gpu_id": 0, "nccl_port": 0, "target_worker": mock.MagicMock()}
     known["ps"] = types.SimpleNamespace(attn_tp_size=get_parallel().attn_tp_size)
     wanted = set(inspect.signature(module.DSparkWorkerV2.__init__).parameters) & set(known)
@@ -218,7 +194,7 @@ def dspark_loaded_worker(args: Args) -> None:
     from sglang.srt.speculative.dspark_components import dspark_worker_v2 as module
     from sglang.srt.speculative.ragged_verify import RaggedVerifyMode, read_ragged_verify_mode
 
-    published(args.server_args)
+    publish(args.server_args)
     target = mock.MagicMock()
     target.model_runner.model_config = config_of(args, draft=False)
     bundle = mock.MagicMock()
@@ -262,6 +238,8 @@ def decode_graphs(args: Args) -> None:
 
     made = runner(args)
     made.device, made.lora_manager = "cuda", None
+    made.ngram_embedding_manager.enabled = False
+    stand_in_groups(args.server_args)
     made.decode_num_tokens_per_req.return_value = args.speculative_num_draft_tokens
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(module, "get_batch_sizes_to_capture", return_value=([1], [1])))
@@ -270,16 +248,17 @@ def decode_graphs(args: Args) -> None:
         stack.enter_context(mock.patch(plugin, return_value=None))
         buckets = "_build_ragged_verify_token_buckets"
         stack.enter_context(mock.patch.object(module.DecodeCudaGraphRunner, buckets, return_value=Buckets()))
+        stack.enter_context(mock.patch.object(module, "DecodeInputBuffers", mock.MagicMock(create=PASSED), create=True))
         module.DecodeCudaGraphRunner(made)
 
 
 @probe
 def dflash_worker(args: Args) -> None:
     """DFLASH's worker, as far as its checks of the loaded draft; the draft's class and configuration are real."""
-    from sglang.srt.runtime_context import get_parallel
     from sglang.srt.speculative import dflash_worker_v2 as module
 
-    published(args.server_args)
+    existing(module, "validate_domino_runtime")
+    publish(args.server_args)
     config, target = config_of(args, draft=True), mock.MagicMock()
     target.model_runner.model_config = config_of(args, draft=False)
     has_head = config.hf_config.architectures[0] == "LiLiCorrDraftModel"
@@ -288,17 +267,23 @@ def dflash_worker(args: Args) -> None:
     bundle = mock.MagicMock(draft_model=model)
     bundle.draft_model_runner.model_config = config
     group = types.SimpleNamespace(world_size=args.tp_size)
-    parallel = types.SimpleNamespace(attn_dp_enabled=get_parallel().attn_dp_enabled, tp_rank=0, tp_group=group)
-    target.device, target.tokenizer = args.device, None
+    wide = args.enable_dp_attention or (getattr(args, "attn_dp_size", None) or 1) > 1
+    parallel = mock.MagicMock(attn_dp_enabled=wide, enable_dp_attention=wide, tp_rank=0, tp_group=group)
+    target.device, target.tokenizer, target.model_runner.tp_rank = args.device, None, 0
+    given = {"server_args": args.server_args, "gpu_id": 0, "nccl_port": 0, "target_worker": target}
+    given["ps"] = mock.MagicMock(tp_rank=0)
+    loaded = ("resolve_draft_parallel_layout", "model_draft_parallel_spec", "SpecTpSync", "get_dp_tp_group", "replace")
     with contextlib.ExitStack() as stack:
-        for name in ("resolve_draft_parallel_layout", "model_draft_parallel_spec", "SpecTpSync", "get_dp_tp_group"):
-            stack.enter_context(mock.patch.object(module, name))
+        for name in loaded:
+            stack.enter_context(mock.patch.object(module, name, create=True))
         for name in ("draft_pp_context", "draft_tp_context"):
-            stack.enter_context(mock.patch.object(module, name, return_value=contextlib.nullcontext()))
+            context = mock.MagicMock(return_value=contextlib.nullcontext())
+            stack.enter_context(mock.patch.object(module, name, context, create=True))
+        stack.enter_context(mock.patch.object(module, "get_tp_group", return_value=group, create=True))
         stack.enter_context(mock.patch.object(module, "build_draft_tp_worker", return_value=bundle))
-        stack.enter_context(mock.patch.object(module, "get_parallel", return_value=parallel))
+        stack.enter_context(mock.patch.object(module, "get_parallel", return_value=parallel, create=True))
         stack.enter_context(mock.patch.object(module.DFlashWorkerV2, "_maybe_merge_trained_mask_embedding", PASSED))
-        module.DFlashWorkerV2(args.server_args, 0, 0, target)
+        module.DFlashWorkerV2(**accepted(module.DFlashWorkerV2.__init__, given))
 
 
 @probe
@@ -307,7 +292,7 @@ def dflash_mask_token(args: Args) -> None:
     from sglang.srt.speculative.dflash_utils import parse_dflash_draft_config
     from sglang.srt.speculative.dflash_worker_v2 import DFlashWorkerV2
 
-    published(args.server_args)
+    publish(args.server_args)
     draft = parse_dflash_draft_config(draft_hf_config=config_of(args, draft=True).hf_config)
     target = types.SimpleNamespace(
         tokenizer=None, model_runner=types.SimpleNamespace(model_config=config_of(args, draft=False))
@@ -323,7 +308,7 @@ def nemotron_head(args: Args) -> None:
     """The prediction head of Nemotron-H, as far as its number of layers."""
     from sglang.srt.models import nemotron_h_mtp as module
 
-    published(args.server_args)
+    publish(args.server_args)
     config = config_of(args, draft=True).hf_config
     known = {"vocab_size": config.vocab_size, "num_hidden_layers": config.num_hidden_layers}
     layers = getattr(config, "num_nextn_predict_layers", 1)
@@ -335,7 +320,7 @@ def ragged_verification(args: Args) -> None:
     """The target's attention backend, given a verification of unequal lengths in a captured graph."""
     from sglang.srt.layers.attention.attention_registry import ATTENTION_BACKENDS
 
-    published(args.server_args)
+    publish(args.server_args)
     if os.environ.get("SGLANG_RAGGED_VERIFY_MODE") != "compact":
         return
     with on_cpu():
@@ -355,8 +340,8 @@ def simulated_accept_length(args: Args) -> None:
     """How a pretended accept length is drawn."""
     from sglang.srt.speculative import spec_utils
 
-    published(args.server_args)
+    publish(args.server_args)
     if spec_utils.SIMULATE_ACC_LEN > 0:
-        spec_utils.sample_simulated_acc_len(
+        existing(spec_utils, "sample_simulated_acc_len", "_sample_simulated_acc_len")(
             spec_utils.SIMULATE_ACC_LEN, spec_utils.SIMULATE_ACC_METHOD, args.speculative_num_steps + 1
         )

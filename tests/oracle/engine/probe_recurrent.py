@@ -8,7 +8,8 @@ from typing import Any
 from unittest import mock
 
 import torch
-from probe import Args, Beyond, PassedError, probe
+from earlier import dispatcher, fit_states, linear_backends, publish
+from probe import Args, Beyond, PassedError, existing, probe
 from probe_backends import runner
 
 PASSED = mock.MagicMock(side_effect=PassedError)
@@ -17,12 +18,25 @@ PASSED = mock.MagicMock(side_effect=PassedError)
 def kda_dispatcher(args: Args) -> tuple[Any, float | None]:
     """The kernels of Kimi delta attention, and the lower bound of the model's forget gate."""
     from sglang.srt.layers.attention.linear.kda_backend import KDAKernelDispatcher
-    from sglang.srt.layers.attention.linear.utils import resolve_linear_attn_backends
 
     config = runner(args).model_config.hf_text_config
-    names = resolve_linear_attn_backends()
     bound: float | None = config.linear_attn_config.get("gate_lower_bound")
-    return KDAKernelDispatcher(names.decode, names.prefill, names.verify), bound
+    return dispatcher(KDAKernelDispatcher, linear_backends(args)), bound
+
+
+@probe
+def kda_backend(args: Args) -> None:
+    """The attention backend of Kimi delta attention, as far as its check of the verify kernel."""
+    from sglang.srt.layers.attention.linear import kda_backend as module
+
+    publish(args.server_args)
+    made = mock.MagicMock(server_args=args, linear_attn_backends=linear_backends(args))
+    with (
+        mock.patch.object(module.MambaAttnBackendBase, "__init__", return_value=None),
+        mock.patch.object(module, "get_spec", return_value=args, create=True),
+        mock.patch.object(module, "KDAKernelDispatcher", PASSED),
+    ):
+        module.KDAAttnBackend(made)
 
 
 @probe
@@ -53,18 +67,17 @@ def kda_gated_decode(args: Args) -> None:
 def kda_prefill(args: Args) -> None:
     """The attention backend of Kimi delta attention, as far as its tables."""
     from sglang.srt.layers.attention.linear import kda_backend as module
-    from sglang.srt.layers.attention.linear.utils import resolve_linear_attn_backends
 
     made = runner(args)
-    made.linear_attn_backends = resolve_linear_attn_backends()
+    made.linear_attn_backends = linear_backends(args)
 
     def base(self: Any, model_runner: Any) -> None:
         self.req_to_token_pool = model_runner.req_to_token_pool
 
     with (
         mock.patch.object(module.MambaAttnBackendBase, "__init__", base),
-        mock.patch.object(module.KDAAttnBackend, "mamba_chunk_size", 64),
-        mock.patch.object(module, "build_verify_intermediate_state_indices", PASSED),
+        mock.patch.object(module.KDAAttnBackend, "mamba_chunk_size", 64, create=True),
+        mock.patch.object(module, "build_verify_intermediate_state_indices", PASSED, create=True),
     ):
         module.KDAAttnBackend(made)
 
@@ -76,7 +89,7 @@ def gdn_replayed_verify(args: Args) -> None:
 
     one = torch.zeros(1)
     parents = one if (args.speculative_eagle_topk or 1) > 1 else None
-    GDNAttnBackend._replayssm_fold_target_verify(
+    existing(GDNAttnBackend, "_replayssm_fold_target_verify")(
         Beyond(), layer=Beyond(), query=Beyond(), key=one, value=one, a=one, b=one, layer_cache=Beyond(), ssm_states=one,
         cache_indices=one, query_start_loc=one, retrieve_parent_token=parents,
     )  # fmt: skip
@@ -106,24 +119,31 @@ def mamba1_verify(args: Args) -> None:
 
 def pools(args: Args) -> Iterator[Any]:
     """The sizing of memory pools, for the published launch and the model's own configuration."""
-    from sglang.srt.configs import hybrid_arch
-    from sglang.srt.mem_cache.kv_cache_configurator import KVCacheConfigurator
-
     made = runner(args)
-    sizing = object.__new__(KVCacheConfigurator)
     width = getattr(args, "attn_dp_size", None) or 1
     given = {
         "model_config": made.model_config, "spec_algorithm": made.spec_algorithm, "attn_dp_size": width, "pp_size": 1,
         "ps": types.SimpleNamespace(attn_dp_size=width, pp_size=1), "device": "cpu", "extra_mamba_cache_bytes_per_req": 0,
         "fused_entry_bytes": lambda self, kind: None, "layer_info": types.SimpleNamespace(start_layer=0, end_layer=1),
-        **{
+        "server_args": args.server_args, "dp_size": args.dp_size,
+    }  # fmt: skip
+    try:
+        from sglang.srt.configs import hybrid_arch
+        from sglang.srt.mem_cache.kv_cache_configurator import KVCacheConfigurator
+    except ImportError:  # a part of the model runner, whose class reads the model's configuration itself
+        from sglang.srt.model_executor import model_runner as module
+
+        kind: Any = module.ModelRunner
+        given |= {"is_draft_worker": False, "_linear_attn_registry_cache": module._UNSET}
+    else:
+        kind = KVCacheConfigurator
+        given |= {
             name: getattr(hybrid_arch, name)(made.model_config)
             for name in ("mambaish_config", "hybrid_gdn_config", "hybrid_kda_config")
             if hasattr(hybrid_arch, name)
-        },
-    }  # fmt: skip
-    with mock.patch.multiple(KVCacheConfigurator, create=True, **given):
-        yield sizing
+        }
+    with mock.patch.multiple(kind, create=True, **given):
+        yield object.__new__(kind)
 
 
 @probe
@@ -143,8 +163,7 @@ def hybrid_request_pool(args: Args) -> None:
 def state_slots(args: Args) -> None:
     """How many states and requests fit where there is plenty of memory."""
     for sizing in pools(args):
-        sizing._handle_max_mamba_cache(1e6)
-        sizing.resolve_max_num_reqs(1 << 22)
+        fit_states(sizing)
 
 
 @probe
@@ -155,7 +174,8 @@ def compressed_pool(args: Args) -> None:
     made = runner(args)
     layers = len(made.model_config.compress_ratios)
     made.layer_info = types.SimpleNamespace(start_layer=0, end_layer=layers)
-    made.pp_size = made.attn_dp_size = made.ps.pp_size = made.ps.attn_dp_size = 1
+    made.start_layer, made.end_layer = 0, layers
+    made.dp_size = made.pp_size = made.attn_dp_size = made.ps.pp_size = made.ps.attn_dp_size = 1
     made.sliding_window_size = made.model_config.window_size
     DSV4PoolConfigurator(made)
 

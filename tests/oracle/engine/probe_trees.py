@@ -4,51 +4,42 @@ from __future__ import annotations
 
 import inspect
 import types
+from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
+import earlier
 import torch
 from probe import Args, Beyond, PassedError, probe
-from probe_backends import on_cpu, published, runner
+from probe_backends import on_cpu, runner
 
 
 def speculates(args: Args) -> bool:
     return args.speculative_algorithm is not None
 
 
-def reserved(args: Args) -> int:
-    from sglang.srt.managers.utils import compute_num_reserved_tokens
-
-    published(args.server_args)
-    slots: int = compute_num_reserved_tokens()
-    return slots
-
-
 @probe
 def reserved_tokens(args: Args) -> None:
     """What a server sets aside of every request's context."""
-    reserved(args)
+    earlier.reserved_tokens(args.server_args)
 
 
 @probe
 def allocation_per_step(args: Args) -> None:
     """What the scheduler allocates for one decode step of a request."""
-    from sglang.srt.mem_cache.allocation_sizing import get_alloc_len_per_decode
-
-    published(args.server_args)
-    get_alloc_len_per_decode()
+    earlier.allocated_per_step(args.server_args)
 
 
 @probe
 def shortest_prompt(args: Args) -> None:
     """The tokenizer's check of a prompt of one token."""
-    from sglang.srt.arg_groups.overrides import model_config_of
     from sglang.srt.managers.tokenizer_manager import TokenizerManager
 
-    length = model_config_of(args.server_args).context_len
     manager = mock.MagicMock(
-        context_len=length, num_reserved_tokens=reserved(args), allow_auto_truncate=args.allow_auto_truncate
-    )
+        context_len=earlier.model_config_of(args.server_args).context_len,
+        num_reserved_tokens=earlier.reserved_tokens(args.server_args),
+        allow_auto_truncate=args.allow_auto_truncate, server_args=args.server_args,
+    )  # fmt: skip
     TokenizerManager._validate_one_request(manager, mock.MagicMock(sampling_params=Beyond()), [1])
 
 
@@ -89,21 +80,22 @@ def hybrid_wrapper(args: Args) -> None:
     from sglang.srt.layers.attention import attention_registry
     from sglang.srt.layers.attention.linear import gdn_backend
 
+    kernels = "sglang.kernels.ops.attention" if find_spec("sglang.kernels") else "sglang.srt.layers.attention"
     passed = mock.MagicMock(side_effect=PassedError)
     with (
         on_cpu(),
         mock.patch.object(gdn_backend, "GDNAttnBackend", passed),
-        mock.patch.object(gdn_backend, "flashinfer_gdn_prefill_default", return_value=None),
-        mock.patch("sglang.kernels.ops.attention.fla.utils.check_environments"),
+        mock.patch.object(gdn_backend, "flashinfer_gdn_prefill_default", return_value=None, create=True),
+        mock.patch.object(gdn_backend, "maybe_set_default_flashinfer_gdn_prefill", create=True),
+        mock.patch(f"{kernels}.fla.utils.check_environments"),
     ):
         attention_registry.attn_backend_wrapper(runner(args), mock.MagicMock())
 
 
 @probe
-def draft_steps(args: Args) -> None:
+def decode_steps(args: Args) -> None:
     """The backends of the draft's steps alone, whose first check is the shape of the draft."""
     from sglang.srt.layers.attention import flashinfer_mla_backend, flashmla_backend
-    from sglang.srt.speculative.draft_utils import DraftBackendFactory
 
     passed = mock.MagicMock(side_effect=PassedError)
     with (
@@ -113,7 +105,7 @@ def draft_steps(args: Args) -> None:
         mock.patch.object(flashmla_backend.FlashMLABackend, "__init__", passed),
     ):
         made = runner(args, draft=True)
-        DraftBackendFactory(made, args.speculative_eagle_topk, args.speculative_num_steps).create_decode_backend()
+        earlier.draft_backend_factory(made, args).create_decode_backend()
 
 
 def verifying() -> Any:

@@ -1,20 +1,11 @@
 """Laws that bite after argument resolution, each shown by the engine's own check; it must not restate the law.
 
 A probe names a rule, a launch that trips it and a neighbour that does not, both accepted by the engine's resolution, and
-the function of engine/probe.py that hands the resolved launch to the check. `python -m tests.oracle.probes 0.5.23` asks the
-engine and records what it says in tests/data/.
+the function of engine/probe*.py that hands the resolved launch to the check. `python -m tests.oracle.probes RELEASE` asks
+the engine and records what it says in tests/data/ (`outcomes.py`).
 """
 
 from __future__ import annotations
-
-import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
-from recommender.rulebook import load_rulebook
-from tests.oracle.client import ENGINE, OracleError, run
-from tests.oracle.records import DATA, RecordError
 
 from .backends import BACKENDS
 from .drafts import DRAFTS
@@ -79,52 +70,3 @@ PROBES = (
     *RECURRENT,
     *TREES,
 )
-
-
-def probes_of(release: str) -> tuple[Probe, ...]:
-    """The probes of a release: the rule is one of its laws, and the check can be called there."""
-    rules = load_rulebook().edition(release).rules
-    return tuple(probe for probe in PROBES if release in probe.releases and probe.rule in rules)
-
-
-def recorded_file(release: str) -> Path:
-    """Where the outcomes of a release lie."""
-    return DATA / f"probes-{release}.json"
-
-
-def ask(release: str, probes: Iterable[Probe]) -> dict[str, dict[str, Any]]:
-    """What the engine's checks say to these probes, by "NAME/trips" and "NAME/passes".
-
-    Raises:
-        OracleError: the engine could not be asked, or left a probe without an answer.
-    """
-    together: dict[tuple[str, str], list[str]] = {}
-    for probe in probes:
-        for _, device, case in probe.cases():
-            together.setdefault((device, json.dumps(case["env"], sort_keys=True)), []).append(json.dumps(case))
-    found: dict[str, dict[str, Any]] = {}
-    for (device, _), lines in together.items():
-        printed = run(release, device, [str(ENGINE / "probe.py")], text="\n".join(lines) + "\n")
-        answers = [json.loads(line) for line in printed.splitlines()]
-        if len(answers) != len(lines):
-            raise OracleError(
-                f"sglang {release} on {device}: {len(lines) - len(answers)} probes were left without an answer"
-            )
-        found.update({answer.pop("id"): answer for answer in answers})
-    return dict(sorted(found.items()))
-
-
-def recorded(release: str) -> dict[str, dict[str, Any]]:
-    """What the engine's checks said when they were recorded.
-
-    Raises:
-        RecordError: the file is missing or damaged.
-    """
-    path = recorded_file(release)
-    try:
-        outcomes: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["outcomes"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(
-            f"{path.name}: damaged or missing ({error}); python -m tests.oracle.probes {release}"
-        ) from None
-    return outcomes

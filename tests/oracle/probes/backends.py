@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .probe import RELEASES, shows
+from .probe import shows
 
 LLAMA = "--model-path llama-3.1-8b"
 CHAIN = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
@@ -29,7 +29,6 @@ def on(backend: str, model: str = LLAMA) -> str:
     return f"{model} --attention-backend {backend}"
 
 
-NEWEST = RELEASES[-1:]  # where an earlier release's packages cannot read the checkpoint
 TARGET, DRAFT, FA4 = "target_backends", "draft_backends", "fa4_kernel"
 BACKENDS = (
     shows("aiter-needs-rocm", "first_prefill_without_aiter", "h100", on("aiter"), on("flashinfer")),
@@ -53,9 +52,9 @@ BACKENDS = (
     shows("fa4-heads-of-256-on-datacenter-blackwell", FA4, "b200", on("fa4", NEXT), on="h200"),
     shows("fa4-head-sizes", FA4, "b200", on("fa4", "--model-path examples/stablelm-2-12b"), on="h100"),
     shows("fa4-fp8-cache", FA4, "b200", f"{on('fa4')} --kv-cache-dtype fp8_e4m3", on("fa4")),
-    shows("trtllm-mha-pages-of-128", TARGET, "b200", f"{on('trtllm_mha', MIMO)} --page-size 128", on("triton", MIMO), releases=NEWEST),
-    shows("trtllm-mha-needs-equal-rows", "trtllm_rows", "h200", on("trtllm_mha", MIMO), on("trtllm_mha"), releases=NEWEST),
-    shows("attention-sinks-backends", "first_prefill", "h200", on("flashinfer", MIMO), on("fa3", MIMO), releases=NEWEST),
+    shows("trtllm-mha-pages-of-128", TARGET, "b200", f"{on('trtllm_mha', MIMO)} --page-size 128", on("triton", MIMO)),
+    shows("trtllm-mha-needs-equal-rows", "trtllm_rows", "h200", on("trtllm_mha", MIMO), on("trtllm_mha")),
+    shows("attention-sinks-backends", "first_prefill", "h200", on("flashinfer", MIMO), on("fa3", MIMO)),
     shows("aiter-latent-head-counts", TARGET, "mi355x", K3.format(4), K3.format(8)),
     shows(
         "aiter-windows-need-their-pool", "aiter_decode_layer", "mi300x", on("aiter", "--model-path gemma-3-27b --tp-size 2"),
@@ -87,7 +86,15 @@ BACKENDS = (
     shows(
         "sparse-q8-prefills-on-hopper", TARGET, "b200",
         f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8 --kv-cache-dtype bfloat16", on="h200",
-        releases=NEWEST,
+    ),
+    shows(
+        "sparse-q8-prefills-on-hopper", TARGET, "b200",
+        f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8 --kv-cache-dtype fp8_e4m3", on="h200",
+        name="sparse-q8-prefills-on-hopper-over-fp8",
+    ),
+    shows(
+        "sparse-q8-reads-an-fp8-cache", TARGET, "h200", f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8",
+        f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8 --kv-cache-dtype fp8_e4m3",
     ),
     shows(
         "sparse-q8-without-mixed-chunk", TARGET, "h200",
@@ -110,6 +117,11 @@ BACKENDS = (
     shows(
         "sparse-flashinfer-kernel-is-for-glm-on-sm120", TARGET, "h200",
         "--model-path glm-5-fp8 --tp-size 8 --dsa-decode-backend flashinfer_sparse_mla", "--model-path glm-5-fp8 --tp-size 8",
+    ),
+    shows(
+        "glm-sparse-kernels-on-sm120", TARGET, "rtxpro6000",
+        "--model-path glm-5-fp8 --tp-size 8 --kv-cache-dtype fp8_e4m3 --dsa-decode-backend flashmla_kv",
+        "--model-path glm-5-fp8 --tp-size 8 --kv-cache-dtype fp8_e4m3",
     ),
     shows("gdn-flashinfer-devices", "gdn_kernels", "a100-80g", f"{NEXT} --linear-attn-backend flashinfer", on="h200"),
     shows("gdn-cutedsl-needs-nvidia", "gdn_kernels", "mi300x", f"{NEXT} --linear-attn-backend cutedsl", NEXT),

@@ -22,7 +22,6 @@ V4 = "--model-path deepseek-v4-flash --speculative-algorithm DSPARK --speculativ
 MTP_IN_MXFP4 = "--model-path {} --tp-size 8 --quantization quark_mxfp4 --speculative-algorithm EAGLE"
 COMPACT = {"SGLANG_RAGGED_VERIFY_MODE": "compact"}
 SIMULATED = {"SGLANG_SIMULATE_ACC_LEN": "2"}
-LATER = ("0.5.23",)
 CAPTURE, STEPS, LAYERS = "target_capture", "draft_steps", "target_hidden_states"
 DRAFTS = (
     shows(
@@ -37,7 +36,17 @@ DRAFTS = (
         "block-draft-target-hands-over-hidden-states", CAPTURE, "h100",
         "--model-path kimi-k3 --tp-size 8 --trust-remote-code --speculative-algorithm DFLASH "
         "--speculative-draft-model-path examples/qwen3-8b-dflash", QWEN.format("DFLASH", "dflash"),
-        name="dflash-on-kimi-k3-before-0.5.20", releases=("0.5.19",),
+        name="dflash-on-kimi-k3-before-0.5.20",
+    ),
+    shows(
+        "block-draft-target-hands-over-hidden-states", CAPTURE, "h100",
+        "--model-path nemotron-3-nano --trust-remote-code --speculative-algorithm DFLASH --speculative-draft-model-path llama-3.2-1b",
+        LLAMA.format("DFLASH", "llama-3.2-1b", ""), name="dflash-on-nemotron-h-before-0.5.19",
+    ),
+    shows(
+        "eagle3-target-hands-over-hidden-states", CAPTURE, "h200",
+        "--model-path examples/minimax-m3 --speculative-algorithm EAGLE3 --speculative-draft-model-path eagle3-llama-8b-draft "
+        f"{CHAIN}", EAGLE3.format(""), name="eagle3-on-minimax-m3-before-0.5.18",
     ),
     shows(
         "eagle-draft-decode-backends", STEPS, "h100", EAGLE3.format(f"{CHAIN} --attention-backend torch_native"),
@@ -65,7 +74,7 @@ DRAFTS = (
     ),
     shows(
         "multi-layer-chain-width", "multi_layer_worker", "h200", MIMO.format(SHAPE.format(3, 2, 8)),
-        MIMO.format(SHAPE.format(3, 1, 4)), releases=LATER, name="multi-layer-chain-width-of-mimo",
+        MIMO.format(SHAPE.format(3, 1, 4)), name="multi-layer-chain-width-of-mimo",
     ),
     shows(
         "multi-layer-chain-width", "multi_layer_worker", "h200",
@@ -75,14 +84,14 @@ DRAFTS = (
     shows("block-draft-layers-are-in-the-target", LAYERS, "h100", QWEN.format("DSPARK", "dspark-of-a-deeper-target"), QWEN.format("DSPARK", "dspark-flat")),
     shows("dspark-markov-head-is-known", LAYERS, "h100", QWEN.format("DSPARK", "dspark-with-an-unknown-head"), QWEN.format("DSPARK", "dspark-flat")),
     shows("dflash-draft-parts-come-in-pairs", LAYERS, "h100", QWEN.format("DFLASH", "dflash-half-a-selector"), QWEN.format("DFLASH", "dflash")),
-    shows("domino-draft-is-complete", LAYERS, "h100", QWEN.format("DFLASH", "domino-without-a-gru"), QWEN.format("DFLASH", "domino"), releases=LATER),
+    shows("domino-draft-is-complete", LAYERS, "h100", QWEN.format("DFLASH", "domino-without-a-gru"), QWEN.format("DFLASH", "domino")),
     shows(
         "dspark-draft-has-a-markov-head", LAYERS, "h100", LLAMA.format("DSPARK", "llama-3.2-1b", ""),
         QWEN.format("DSPARK", "dspark-flat"),
     ),
     shows(
         "dspark-draft-has-a-markov-head", LAYERS, "h100", QWEN.format("DSPARK", "dspark"), QWEN.format("DSPARK", "dspark-flat"),
-        name="markov-rank-nested-in-dflash-config", releases=("0.5.19",),
+        name="markov-rank-nested-in-dflash-config",
     ),
     shows(
         "dspark-draft-names-its-mask-token", "dspark_settings", "h100", QWEN.format("DSPARK", "dspark-without-a-mask"),
@@ -99,16 +108,15 @@ DRAFTS = (
     shows(
         "dflash-attention-dp-drafts-plainly", "dflash_worker", "h100",
         f"{QWEN.format('DFLASH', 'domino')} --tp-size 2 --attn-dp-size 2 --enable-dp-lm-head",
-        f"{QWEN.format('DFLASH', 'dflash')} --tp-size 2 --attn-dp-size 2 --enable-dp-lm-head", releases=LATER,
+        f"{QWEN.format('DFLASH', 'dflash')} --tp-size 2 --attn-dp-size 2 --enable-dp-lm-head",
     ),
     shows(
         "domino-shares-the-vocabulary", "dflash_worker", "h100", QWEN.format("DFLASH", "domino-of-a-larger-vocabulary"),
-        QWEN.format("DFLASH", "dflash"), releases=LATER,
+        QWEN.format("DFLASH", "dflash"),
     ),
     shows(
         "domino-candidates-not-negative", "dflash_worker", "h100",
         f"{QWEN.format('DFLASH', 'domino')} --speculative-domino-candidate-pool-size -1", QWEN.format("DFLASH", "dflash"),
-        releases=LATER,
     ),
     shows(
         "dspark-moe-draft-needs-whole-attention", "dspark_worker", "b200", V4.format("--dp-size 2 --enable-dp-attention"),
@@ -130,7 +138,7 @@ DRAFTS = (
     shows(
         "compact-verification-captures-alone", "decode_graphs", "h100",
         f"{QWEN.format('DSPARK', 'dspark-flat')} --attention-backend fa3 --disable-cuda-graph-padding",
-        f"{QWEN.format('DSPARK', 'dspark-flat')} --attention-backend fa3", env=COMPACT, releases=LATER,
+        f"{QWEN.format('DSPARK', 'dspark-flat')} --attention-backend fa3", env=COMPACT,
     ),
     shows("frozen-kv-needs-the-full-triple", "reserved_tokens", "h100", GEMMA.format(""), GEMMA.format(CHAIN)),
     shows(
@@ -140,6 +148,11 @@ DRAFTS = (
     shows(
         "frozen-kv-tree-backends", "frozen_kv_draft_backend", "h100",
         GEMMA.format(f"{SHAPE.format(3, 2, 4)} --speculative-draft-attention-backend fa3"), GEMMA.format(SHAPE.format(3, 2, 4)),
+    ),
+    shows(
+        "frozen-kv-tree-backends", "frozen_kv_draft_backend", "b200",
+        GEMMA.format(f"{SHAPE.format(3, 2, 4)} --speculative-draft-attention-backend trtllm_mha"), GEMMA.format(SHAPE.format(3, 2, 4)),
+        name="frozen-kv-trees-on-trtllm-mha-later",
     ),
     shows(
         "rejection-sampling-needs-the-full-vocabulary", "draft_vocabulary_of_rejection_sampling", "h100",

@@ -18,18 +18,16 @@ QWEN4 = "--model-path examples/qwen4-exp --speculative-algorithm EAGLE --specula
 PAGED = "--model-path qwen3-30b-a3b --enable-paged-experts"
 RESIDENT = f"{PAGED} --paged-experts-num-resident 32"
 ONLINE = {"SGLANG_OPT_USE_ONLINE_COMPRESS": "1"}
-LATER = ("0.5.23",)
-EARLIER = ("0.5.19",)
 RECURRENT = (
     shows("gdn-has-no-helion-kernels", "gdn_kernels", "h200", f"{NEXT} --linear-attn-backend helion", NEXT),
     shows("kda-verify-kernels", "kda_kernels", "b200", f"{KIMI} --linear-attn-verify-backend cutedsl", KIMI),
     shows(
         "kda-verify-kernels", "kda_kernels", "b200", f"{KIMI} --linear-attn-verify-backend helion", KIMI,
-        name="kda-verifies-on-helion-later", releases=EARLIER,
+        name="kda-verifies-on-helion-later",
     ),
     shows(
         "kda-prefill-kernels", "kda_kernels", "h200", f"{KIMI} --linear-attn-prefill-backend flashinfer", KIMI,
-        name="kda-prefills-on-flashinfer-later", releases=EARLIER,
+        name="kda-prefills-on-flashinfer-later",
     ),
     shows("kda-decode-kernels", "kda_kernels", "b200", f"{KIMI} --linear-attn-decode-backend ptx_kda", KIMI),
     shows(
@@ -47,7 +45,7 @@ RECURRENT = (
     shows(
         "kda-flashinfer-prefills-eagerly", "kda_prefill", "b200",
         f"{KIMI} --linear-attn-prefill-backend flashinfer --cuda-graph-backend-prefill full",
-        f"{KIMI} --linear-attn-prefill-backend flashinfer --cuda-graph-backend-prefill breakable", releases=LATER,
+        f"{KIMI} --linear-attn-prefill-backend flashinfer --cuda-graph-backend-prefill breakable",
     ),
     shows(
         "replayed-block-drafts-need-kda", "hybrid_request_pool", "h200",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .backends import DRAFT, HEAD, LLAMA, NEWEST, NEXT, TARGET, V3, on
-from .probe import RELEASES, shows
+from .backends import DRAFT, HEAD, LLAMA, NEXT, TARGET, V3, on
+from .probe import shows
 
-EARLIER = RELEASES[:1]  # where the backend exists, or refuses, in the earlier release only
 SHAPE = "--speculative-num-steps {} --speculative-eagle-topk {} --speculative-num-draft-tokens {}"
 EAGLE3 = f"{LLAMA} --speculative-algorithm EAGLE3 --speculative-draft-model-path eagle3-llama-8b-draft"
 MTP = f"{V3} --speculative-algorithm EAGLE"
@@ -51,7 +50,7 @@ TREES = (
     shows("gdn-backends-on-blackwell", "hybrid_wrapper", "b200", on("fa3", NEXT), on("triton", NEXT)),
     shows(
         "gdn-backends-on-blackwell", "hybrid_wrapper", "b200", on("flashinfer", NEXT), on("fa4", NEXT),
-        name="gdn-on-flashinfer-on-blackwell", releases=EARLIER,
+        name="gdn-on-flashinfer-on-blackwell",
     ),
     shows(
         "hpc-ops-never-speculates", TARGET, "h100", f"{EAGLE3} {CHAIN} --attention-backend hpc_ops", on("hpc_ops"),
@@ -81,26 +80,26 @@ TREES = (
         f"{EAGLE3} {SHAPE.format(1, 1, 2)} --attention-backend flashinfer", name="torch-native-extends-no-draft",
     ),
     shows(
-        "eagle-draft-decode-backends", "draft_steps", "b200", f"{split('flashinfer', 'cutlass_mla')} {CHAIN}",
+        "eagle-draft-decode-backends", "decode_steps", "b200", f"{split('flashinfer', 'cutlass_mla')} {CHAIN}",
         f"{split('flashinfer', 'tokenspeed_mla')} --kv-cache-dtype fp8_e4m3 {CHAIN}",
-        name="cutlass-mla-drafts-no-steps", releases=EARLIER,
+        name="cutlass-mla-drafts-no-steps",
     ),
     shows(
-        "latent-draft-backends-chain-only", "draft_steps", "b200",
+        "latent-draft-backends-chain-only", "decode_steps", "b200",
         f"{split('flashinfer', 'tokenspeed_mla')} --kv-cache-dtype fp8_e4m3 {TREE}",
         f"{split('flashinfer', 'tokenspeed_mla')} --kv-cache-dtype fp8_e4m3 {CHAIN}",
-        name="tokenspeed-mla-drafts-a-tree", releases=EARLIER,
+        name="tokenspeed-mla-drafts-a-tree",
     ),
     shows(
-        "latent-draft-backends-chain-only", "draft_steps", "b200", f"{split('flashinfer', 'trtllm_mla')} {TREE}",
+        "latent-draft-backends-chain-only", "decode_steps", "b200", f"{split('flashinfer', 'trtllm_mla')} {TREE}",
         f"{split('flashinfer', 'trtllm_mla')} {CHAIN}", name="trtllm-mla-drafts-a-tree",
     ),
     shows(
-        "latent-draft-backends-chain-only", "draft_steps", "b200", f"{split('flashinfer', 'cutedsl_mla')} {TREE}",
+        "latent-draft-backends-chain-only", "decode_steps", "b200", f"{split('flashinfer', 'cutedsl_mla')} {TREE}",
         f"{split('flashinfer', 'cutedsl_mla')} {CHAIN}", name="cutedsl-mla-drafts-a-tree",
     ),
     shows(
-        "latent-draft-backends-chain-only", "draft_steps", "h200", f"{split('fa3', 'flashmla')} {TREE}",
+        "latent-draft-backends-chain-only", "decode_steps", "h200", f"{split('fa3', 'flashmla')} {TREE}",
         f"{split('fa3', 'flashmla')} {CHAIN}", name="flashmla-drafts-a-tree",
     ),
     shows(
@@ -117,7 +116,6 @@ TREES = (
     ),
     shows(
         "qwen-sparse-attention-chain-only", "sparse_draft_steps", "b200", QSA.format(3, 2, 4), QSA.format(3, 1, 4),
-        releases=NEWEST,
     ),
     shows("minimax-m3-on-rocm-chain-only", "minimax_sparse_backend", "mi300x", M3.format(10), M3.format(1)),
 )  # fmt: skip
