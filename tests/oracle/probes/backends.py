@@ -97,6 +97,10 @@ BACKENDS = (
         f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8 --kv-cache-dtype fp8_e4m3",
     ),
     shows(
+        "sparse-q8-reads-a-packed-cache", TARGET, "b200",
+        f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8 --kv-cache-dtype fp8_e4m3", on="h200",
+    ),
+    shows(
         "sparse-q8-without-mixed-chunk", TARGET, "h200",
         f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8 --kv-cache-dtype bfloat16 --enable-mixed-chunk",
         f"{SPARSE.format(8)} --dsa-prefill-backend flashmla_sparse_q8 --kv-cache-dtype bfloat16",
@@ -149,5 +153,9 @@ BACKENDS = (
     ),
     shows("kda-prefill-kernels", "kda_kernels", "h200", f"{KIMI} --linear-attn-prefill-backend intel_xpu", KIMI),
     shows("kda-kernels-need-nvidia", "kda_kernels", "mi300x", f"{KIMI} --linear-attn-backend helion", KIMI),
+    shows(
+        "kda-kernels-need-nvidia", "kda_kernels", "mi300x", f"{KIMI} --linear-attn-backend cutedsl", KIMI,
+        name="kda-cutedsl-needs-nvidia",
+    ),
     shows("kda-flashinfer-prefill-devices", "kda_kernels", "h200", f"{KIMI} --linear-attn-prefill-backend flashinfer", KIMI),
 )  # fmt: skip

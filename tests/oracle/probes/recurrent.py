@@ -9,6 +9,7 @@ NEXT = "--model-path qwen3-next-80b-a3b --tp-size 4"
 KIMI = "--model-path kimi-linear-48b-a3b --tp-size 4 --trust-remote-code"
 K3 = "--model-path kimi-k3 --tp-size 8 --trust-remote-code --mamba-ssm-dtype bfloat16 {}"
 NGRAM = "--speculative-algorithm NGRAM"
+DRAFT = "--speculative-algorithm EAGLE --speculative-draft-model-path llama-3.2-1b"
 NGRAM_CHAIN = f"{NGRAM} --speculative-ngram-max-bfs-breadth 1"
 LING = "--model-path examples/ling-2.5-flash --attention-backend triton --page-size 1 --speculative-algorithm EAGLE {}"
 TREE = "--speculative-num-steps 3 --speculative-eagle-topk 2 --speculative-num-draft-tokens 4"
@@ -30,6 +31,17 @@ RECURRENT = (
         name="kda-prefills-on-flashinfer-later",
     ),
     shows("kda-decode-kernels", "kda_kernels", "b200", f"{KIMI} --linear-attn-decode-backend ptx_kda", KIMI),
+    shows(
+        "kda-decode-kernels", "kda_kernels", "b200",
+        f"{KIMI} --mamba-ssm-dtype bfloat16 --linear-attn-decode-backend flashinfer", KIMI,
+        name="kda-decodes-on-flashinfer-since-0.5.16",
+    ),
+    shows(
+        "kda-flashinfer-verify-chain-only", "kda_backend", "b200",
+        f"{KIMI} {DRAFT} {TREE} --attention-backend triton --mamba-ssm-dtype bfloat16 --linear-attn-decode-backend flashinfer",
+        f"{KIMI} {DRAFT} {CHAIN} --attention-backend triton --mamba-ssm-dtype bfloat16 --linear-attn-decode-backend flashinfer",
+        name="kda-verifies-a-tree-where-it-decodes",
+    ),
     shows(
         "kda-flashinfer-needs-blackwell", "kda_kernels", "h200",
         f"{KIMI} --mamba-ssm-dtype bfloat16 --linear-attn-decode-backend flashinfer", on="b200",
