@@ -74,9 +74,15 @@ def question(device: str, asked: Example | Answered) -> tuple[Any, ...]:
 
 
 def ask_examples(
-    release: str, examples: Sequence[Example], known: Mapping[tuple[Any, ...], Answered], keep: Path
+    release: str,
+    examples: Sequence[Example],
+    known: Mapping[tuple[Any, ...], Answered],
+    keep: Path,
+    besides: Sequence[Example] = (),
 ) -> dict[tuple[Any, ...], Answered]:
     """The engine's answers to examples by question, those of `known` without asking again; kept after each device.
+
+    Of `besides`, examples that nobody asks about now, what is known stays in the file.
 
     Raises:
         OracleError: the engine could not be asked.
@@ -99,6 +105,8 @@ def ask_examples(
         if answer and (not answer.ok or fields & of_engine <= seen):
             found[asked] = answer
             del wanted[asked[0]][asked]
+    left = {question(example.engine_device, example) for example in besides} - becomes.keys()
+    others = [known[asked] for asked in sorted(left & known.keys())]
     fields = {*reported(release), *(name for names in becomes.values() for name in names)}
     cases = {device: list(asked.values()) for device, asked in wanted.items() if asked}
     for replies in answers(release, cases, fields=fields, writes=True):
@@ -106,8 +114,8 @@ def ask_examples(
             asked = question(answer.device, answer)
             found[asked] = _to_keep(answer, becomes[asked])
         print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
-        write(keep, release, reported(release), found.values())
-    write(keep, release, reported(release), found.values())
+        write(keep, release, reported(release), (*found.values(), *others))
+    write(keep, release, reported(release), (*found.values(), *others))
     return found
 
 
@@ -144,7 +152,7 @@ def run_examples(release: str, named: Sequence[Example], show: int, fresh: bool,
     before = {question(each.device, each): each for each in read(path)[1]} if path.exists() else {}
     for example in chosen if fresh else ():
         before.pop(question(example.engine_device, example), None)
-    found = ask_examples(release, every, before, path)
+    found = ask_examples(release, chosen, before, path, besides=every)
     problems = unasked = 0
     tally = Tally()
     for example in chosen:
