@@ -719,7 +719,7 @@ def follow(last: str, new: str, engines: Path, keep: Path | None = None) -> Iter
         yield f"refusal - {gone[text]}: {text}" + (f" [{law}]" if law else "")
     for path, editions in laws():
         held = next((e for e in editions if _in_force(e, last)), None)
-        if held is None:
+        if held is None or held.get("until") == new:  # nothing to read, or somebody has written what follows
             continue
         was, is_now = (store.evidence(release, held) for store, release in zip(stores, (old, now), strict=True))
         told = word(was, is_now)
