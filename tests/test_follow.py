@@ -53,13 +53,16 @@ def test_what_no_law_explains_comes_first() -> None:
         "flag + --x",
         "refusal + a.py f: told [a-law]",
         "refusal + a.py f: untold",
+        "refusal + arg_groups/b.py f: met at launch",
         "law changed a/b (0.50 alike)",
         "refusal - a.py f: went",
         "flags: run the tables step first",
     ]
     assert [line for line in sections(lines) if line] == [
         "flags: run the tables step first",
-        "New refusals that no law explains: 1",
+        "New refusals of the resolution that no law explains: a launch can meet each: 1",
+        "  arg_groups/b.py f: met at launch",
+        "New refusals elsewhere that no law explains: at load, in a request, or inside: 1",
         "  a.py f: untold",
         "New refusals, and the law whose pattern they match: 1",
         "  a.py f: told [a-law]",

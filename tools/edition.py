@@ -1,4 +1,4 @@
-"""Begins or ends editions of laws in a release, as text, so that only what differs is left to write; it must not know what a law says.
+"""Begins or ends editions of laws in a release, as text; it must not know what a law says.
 
     python -m tools.edition 0.5.23 ID...          # the newest edition of each law ends, and a copy of it begins on top
     python -m tools.edition 0.5.23 --end ID...    # each law ends

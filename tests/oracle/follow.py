@@ -46,6 +46,7 @@ QUICK = "b200,h100,mi300x"
 KINDS = "plain,harsh,wide,harsh-wild,crossed:40"  # crossed: laws' own examples, where a law that changed shows first
 KEPT = "plain:15,others:8,harsh:30,wide:25,plain-wild:12,harsh-wild:20,crossed:20"
 ORDER = (
+    "refusal + resolution",
     "refusal + unexplained",
     "refusal +",
     "refusal -",
@@ -56,8 +57,10 @@ ORDER = (
     "flag",
     "variable",
 )
+RESOLUTION = tuple(f"refusal + {place}" for place in ("server_args.py ", "arg_groups/", "configs/model_config.py "))
 TITLES = {
-    "refusal + unexplained": "New refusals that no law explains",
+    "refusal + resolution": "New refusals of the resolution that no law explains: a launch can meet each",
+    "refusal + unexplained": "New refusals elsewhere that no law explains: at load, in a request, or inside",
     "refusal +": "New refusals, and the law whose pattern they match",
     "refusal -": "Refusals that went",
     "law absent": "Laws whose evidence went: `until`, or a new source",
@@ -98,7 +101,7 @@ def sections(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         kind = next((name for name in ORDER if line.startswith(f"{name} ")), None)
         if kind == "refusal +" and not re.search(r" \[[a-z][\w-]*\]$", line):
-            kind = "refusal + unexplained"
+            kind = "refusal + resolution" if line.startswith(RESOLUTION) else "refusal + unexplained"
         if kind is None:
             notes.append(line)
         else:
