@@ -308,7 +308,7 @@ class Rulebook:
     def _vocabulary(self, release: str) -> dict[str, Any]:
         """Facts, groups and definitions of a release as plain values.
 
-        `earlier` lists what a definition was: the first one whose `until` is newer than the release is in force.
+        `earlier` lists what a definition was, in any order: the one that ends first after the release is in force.
         `joined` says of a group which members came with which release.
 
         Raises:
@@ -455,9 +455,9 @@ class Rulebook:
 
 
 def _as_of(entry: Mapping[str, Any], release: tuple[int, ...]) -> Mapping[str, Any]:
-    """What an entry says in a release: `earlier` lists what it said, the first one that ends after the release is in force."""
-    held = (old for old in entry.get("earlier", ()) if in_range(release, None, str(old["until"])))
-    return next(held, entry)
+    """What an entry says in a release: of what it said `earlier`, in any order, the one that ends first after the release."""
+    held = [old for old in entry.get("earlier", ()) if in_range(release, None, str(old["until"]))]
+    return min(held, key=lambda old: parse_release(str(old["until"])), default=entry)
 
 
 def _members(name: str, entry: Any, release: tuple[int, ...]) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 from recommender import library
 from recommender.errors import RulebookError
 from recommender.library import Library, Stored, encode, load_from, parse_yaml, read_files
-from recommender.rulebook import Rulebook, _members
+from recommender.rulebook import Rulebook, _as_of, _members
 
 
 @pytest.fixture
@@ -180,3 +180,10 @@ def test_a_group_grows_with_the_releases(release: tuple[int, ...], members: list
 def test_a_group_that_is_not_whole_is_named(entry: object, told: str) -> None:
     with pytest.raises(RulebookError, match=told):
         _members("letters", entry, (0, 5, 23))
+
+
+@pytest.mark.parametrize(("release", "value"), [((0, 5, 9), "a"), ((0, 5, 10), "b"), ((0, 5, 11), "c")])
+def test_what_an_entry_said_earlier_may_stand_in_any_order(release: tuple[int, ...], value: str) -> None:
+    said = [{"until": "0.5.11", "is": "b"}, {"until": "0.5.10", "is": "a"}]
+    for earlier in (said, said[::-1]):
+        assert _as_of({"is": "c", "earlier": earlier}, release)["is"] == value
