@@ -1,7 +1,8 @@
 """Finds checkpoints by name, path or in the local cache, with their facts; it must not download, judge, or know a name.
 
 Every word about an architecture, a checkpoint or a key of config.json stands in profiles/. A fact comes from what the
-checkpoint's profile states, else its architecture's or its configuration class's, else from the keys of config.json,
+checkpoint's profile states (before that what its class was `earlier`, as of an older release), else its architecture's or its
+configuration class's, else from the keys of config.json,
 else from an expression over other facts, else it is UNKNOWN.
 """
 
@@ -11,9 +12,10 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ from recommender.facts import (
     step,
 )
 from recommender.terms import UNKNOWN, Unknown, Value
+from recommender.versions import parse_release
 
 __all__ = [
     "Facts",
@@ -68,7 +71,10 @@ _KEYS = ("id", "hf", "algorithm", "targets", "drafts", "facts", "config", "parti
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Model:
-    """A checkpoint: `id` is None unless it has a profile, `name` is what to call it, `origin` profile, file, cache."""
+    """A checkpoint: `id` is None unless it has a profile, `name` is what to call it, `origin` profile, file, cache.
+
+    `facts` are those of the newest release; `as_of` gives those of another one.
+    """
 
     id: str | None
     name: str
@@ -85,6 +91,7 @@ class Model:
     algorithm: str = ""
     targets: tuple[str, ...] = ()
     origin_of: Callable[[str], str] = field(default=str, repr=False, compare=False)
+    as_of: Callable[[str], Facts] = field(repr=False)
 
 
 def _merged(defaults: Mapping[str, Any], config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -112,11 +119,12 @@ class _Checkpoint:
     sources: Mapping[str, str]
     architecture_known: bool
     partial: bool
+    overlays: tuple[Mapping[str, Value], ...] = ()
 
     def work(self, name: str, facts: Facts) -> Value:
         spec = book().spec(name)
         short = name.partition(".")[2]
-        for source in self.stated:
+        for source in (*self.overlays, *self.stated):
             if short in source:
                 return checked(spec, stated_value(source[short], facts), f"{self.where}: {short}")
         if spec.objects:
@@ -195,6 +203,7 @@ def _checkpoint(
     told = [(cited, stated)]
     told += _stated_by(architecture, f"profiles/architectures/{first}.yaml")
     told += _class_facts(kind)
+    earlier = _earlier(architecture, f"profiles/architectures/{first}.yaml")
     defaults = _merged(_class_defaults(kind), (architecture or {}).get("config_defaults", {}))
     read = _unfolded(config, kind)
     source = _Checkpoint(
@@ -209,7 +218,14 @@ def _checkpoint(
         architecture_known=architecture is not None,
         partial=partial,
     )
-    facts = Facts(lambda fact: source.work(fact, facts))
+    facts = _facts_from(source)
+
+    @cache
+    def facts_as_of(release: str) -> Facts:
+        at = parse_release(release)
+        overlays = tuple(overlay for until, overlay in earlier if at < until)
+        return _facts_from(replace(source, overlays=overlays)) if overlays else facts
+
     return Model(
         id=profile.get("id"),
         name=name,
@@ -226,7 +242,23 @@ def _checkpoint(
         algorithm=str(profile.get("algorithm", "")),
         targets=tuple(profile.get("targets", ())),
         origin_of=lambda fact: source.origin(fact, facts),
+        as_of=facts_as_of,
     )
+
+
+def _facts_from(source: _Checkpoint) -> Facts:
+    facts = Facts(lambda fact: source.work(fact, facts))
+    return facts
+
+
+def _earlier(document: Mapping[str, Any] | None, where: str) -> Sequence[tuple[tuple[int, ...], Mapping[str, Value]]]:
+    """(release, what the architecture's class was before it), the earliest release first."""
+    found = []
+    for entry in (document or {}).get("earlier", ()):
+        an_object(entry, f"{where}: earlier")
+        no_strangers(entry, ("until", "facts"), f"{where}: earlier")
+        found.append((parse_release(str(entry["until"])), stated_facts(entry, "model", f"{where}: earlier")))
+    return sorted(found, key=itemgetter(0))
 
 
 def _single(folder: str, name: Any) -> Mapping[str, Any] | None:
@@ -476,21 +508,23 @@ def all_facts(
     model: Model | None = None,
     draft: Model | Unknown | None = None,
     engine: Mapping[str, Value] = NO_VALUES,
+    release: str | None = None,
 ) -> Facts:
     """The facts of a launch. An unknown device or model has unknown facts; `draft=None` says that none was named.
 
-    `engine` holds what an installation is known to have, by full name; the rest follows facts.yaml.
+    `release` is the engine's, the newest one when it is not given. `engine` holds what an installation is known to have, by full
+    name; the rest follows facts.yaml.
     """
 
     def work(name: str) -> Value:
         scope, _, short = name.partition(".")
         if scope == "model":
-            return UNKNOWN if model is None and book().is_fact(name) else _owned(model, name)
+            return UNKNOWN if model is None and book().is_fact(name) else _owned(model, name, release)
         if scope == "draft":
             if not isinstance(draft, Model):
                 book().spec(name)
                 return None if draft is None else UNKNOWN
-            return _owned(draft, f"model.{short}")
+            return _owned(draft, f"model.{short}", release)
         if name in engine:
             return engine[name]
         if gpu is not None:
@@ -502,11 +536,11 @@ def all_facts(
     return facts
 
 
-def _owned(owner: Model | None, name: str) -> Value:
+def _owned(owner: Model | None, name: str, release: str | None) -> Value:
     if owner is None:
         book().spec(name)
         return UNKNOWN
-    return owner.facts[name]
+    return (owner.as_of(release) if release else owner.facts)[name]
 
 
 def unknown_facts(facts: Facts, names: Iterable[str]) -> tuple[str, ...]:

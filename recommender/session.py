@@ -81,6 +81,7 @@ class Session:
                 model=target if isinstance(target, Model) else None,
                 draft=self.model(draft),
                 engine=self.installed,
+                release=self.edition.release,
             )
             table = self._tables[key] = FactTable(known, self.edition.words.definition)
         return table

@@ -132,9 +132,9 @@ def test_its_cures_work(rule: Rule, release: str) -> None:
     launches = [example for example in examples_of(rule, release) if example.kind == "breaks"]
     if not fixes or not launches:
         return
-    here = session(release)
     left = set(range(len(fixes)))
     for example in launches:
+        here = session(example.release)
         asked = here.read(example.argv, example.env).asked
         facts = here.facts_of(example.device, asked, here.roles)
         result: Walk = walk(here.plan, asked, facts, keep=True)

@@ -23,7 +23,7 @@ import json
 import logging
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,10 @@ def _first(owner: Any, names: str) -> Any:
 
 def _questions() -> dict[str, Callable[[Any], Any]]:
     """Fact -> how the engine's ModelConfig answers it."""
-    arch = importlib.import_module("sglang.srt.configs.hybrid_arch")
-    registry = importlib.import_module("sglang.srt.configs.linear_attn_model_registry")
     config = importlib.import_module("sglang.srt.configs.model_config")
 
     def spec(m: Any, name: str) -> bool:
+        registry = importlib.import_module("sglang.srt.configs.linear_attn_model_registry")
         found = registry.get_linear_attn_spec(m.hf_config)
         return found is not None and bool(getattr(found, name))
 
@@ -109,7 +108,7 @@ def _questions() -> dict[str, Callable[[Any], Any]]:
         "is_deepseek_v4": lambda m: config.is_deepseek_v4(m.hf_config),
         "is_minimax_sparse": lambda m: config.is_minimax_sparse(m.hf_config),
         "uses_kda": lambda m: config.uses_kda_attention(m.hf_config),
-        "has_state": lambda m: arch.mambaish_config(m) is not None,
+        "has_state": lambda m: importlib.import_module("sglang.srt.configs.hybrid_arch").mambaish_config(m) is not None,
         "mamba_chunk_size": root("mamba_chunk_size", 64),
         "linear_registry_radix": lambda m: spec(m, "uses_mamba_radix_cache"),
         "linear_registry_extra_buffer": lambda m: spec(m, "support_mamba_cache_extra_buffer"),
@@ -123,6 +122,13 @@ def _questions() -> dict[str, Callable[[Any], Any]]:
         "is_causal": text("is_causal"),
         "has_vision_config": lambda m: getattr(m.hf_config, "vision_config", None) is not None,
     }
+
+
+def _answered(questions: Mapping[str, Callable[[Any], Any]], model: Any) -> Iterator[tuple[str, Any]]:
+    """The answers that a release can give: an older one has no name for some of the questions."""
+    for fact, answer in questions.items():
+        with contextlib.suppress(AttributeError, ImportError):
+            yield fact, answer(model)
 
 
 def _profiles(work: Path) -> Iterator[tuple[str, Path]]:
@@ -153,7 +159,7 @@ def dump(release: str, folder: Path | None) -> None:
             try:
                 with contextlib.redirect_stdout(sys.stderr):
                     model = build(str(path))
-                    line["facts"] = {fact: answer(model) for fact, answer in questions.items()}
+                    line["facts"] = dict(_answered(questions, model))
             except Exception as error:
                 line["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             print(json.dumps(line, default=str), flush=True)
@@ -172,7 +178,7 @@ def compare(file: Path, folder: Path | None) -> int:
             continue
         model = profiles.find_model(str(folder / line["id"]) if folder else line["id"])
         for fact, theirs in line["facts"].items():
-            ours = model.facts[f"model.{fact}"]
+            ours = model.as_of(line["release"])[f"model.{fact}"]
             if ours == plain(theirs):
                 agree += 1
             else:

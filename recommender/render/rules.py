@@ -99,9 +99,10 @@ def print_show(editions: Sequence[tuple[LawAccount, Mapping[str, Any]]], judged_
 
 
 def example_words(example: Mapping[str, Any]) -> str:
-    """An example in one line: what it shows, the flags, the device."""
+    """An example in one line: what it shows, the flags, the device, a release."""
     kind = next((key for key in ("breaks", "passes", "sets", "leaves") if key in example), "")
     device = f" on {example['gpu']}" if example.get("gpu") else ""
+    device += f" with SGLang {example['release']}" if example.get("release") else ""
     env = "".join(f"{name}={value} " for name, value in (example.get("env") or {}).items())
     becomes = example.get("becomes") or {}
     outcome = " gives " + ", ".join(f"{name} = {value}" for name, value in becomes.items()) if becomes else ""

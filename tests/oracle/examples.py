@@ -70,7 +70,7 @@ def editions(book: Rulebook) -> Iterator[tuple[Rule, str]]:
 
 
 def examples_of(rule: Rule, release: str) -> list[Example]:
-    """The examples of one edition."""
+    """The examples of one edition, as of a release of it that is given unless they name another one."""
     found = []
     for number, entry in enumerate(rule.examples, start=1):
         kind = next(kind for kind in KINDS if kind in entry)
@@ -82,7 +82,7 @@ def examples_of(rule: Rule, release: str) -> list[Example]:
                 kind=kind,
                 argv=tuple(shlex.split(words) if isinstance(words, str) else map(str, words)),
                 gpu=entry["gpu"],
-                release=release,
+                release=str(entry.get("release", release)),
                 env={name: str(value) for name, value in (entry.get("env") or {}).items()},
                 becomes=entry.get("becomes") or {},
             )
