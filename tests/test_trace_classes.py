@@ -70,6 +70,16 @@ def test_what_a_class_was_earlier(tmp_path: Path) -> None:
     assert not list(differences(table, {"First": told}))
 
 
+def test_one_more_release_is_as_all_at_once(tmp_path: Path) -> None:
+    release(tmp_path, "1.0", MODULE.replace("(Base)", "").replace(", Second]", "]"))
+    known = trace_classes.spans(trace_classes.table_of(tmp_path))
+    newest = release(tmp_path, "1.1", MODULE)
+    at_once = trace_classes.spans(trace_classes.table_of(tmp_path))
+    assert trace_classes.added(known, "1.1", newest) == at_once
+    assert trace_classes.added(at_once, "1.1", newest) == at_once
+    assert json.loads(trace_classes.render(at_once)) == at_once
+
+
 def test_every_profile_says_what_the_sources_define() -> None:
     documents = trace_classes.read(sorted(PROFILES.glob("*.yaml")))
     assert not [" ".join(each) for each in differences(TABLED, documents)]

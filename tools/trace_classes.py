@@ -35,6 +35,7 @@ METHODS = {
     "captures_dspark": "set_dspark_layers_to_capture",
 }
 KNOWN = "has_engine_class"
+TRAITS = (KNOWN, *METHODS, "rewritten")
 
 Traits = Mapping[str, bool]
 
@@ -127,6 +128,24 @@ def spans(table: Mapping[str, Mapping[str, Traits]]) -> dict[str, Any]:
     return {"releases": releases, "classes": found}
 
 
+def added(known: Mapping[str, Any], release: str, folder: Path) -> dict[str, Any]:
+    """The table of `spans` with one more release, read from its unpacked wheel; one that it holds already is read anew."""
+    releases = sorted({*known["releases"], release}, key=parse_release)
+    classes, drafts = classes_of(folder), rewritten(folder)
+    old = known["classes"]
+    return spans(
+        {
+            name: {
+                each: traits(classes, drafts, name)
+                if each == release
+                else {trait: had(old.get(name, {}), trait, each) for trait in TRAITS}
+                for each in releases
+            }
+            for name in sorted({*old, *classes.registered, *drafts})
+        }
+    )
+
+
 def had(entry: Mapping[str, Any], trait: str, release: str) -> bool:
     """Whether an architecture of `spans` had a trait in a release."""
     having = entry.get(trait, False)
@@ -194,6 +213,12 @@ def written(text: str, entries: Sequence[Mapping[str, Any]]) -> str:
     return head + "\n".join(lines) + "\n" + mark + tail
 
 
+def render(table: Mapping[str, Any]) -> str:
+    """The table as its file, one class a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in table["classes"].items()]
+    return f'{{"releases": {json.dumps(table["releases"])},\n"classes": {{\n' + ",\n".join(lines) + "\n}}\n"
+
+
 def main() -> int:
     """Compare, and write when asked to."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -203,9 +228,7 @@ def main() -> int:
     table = spans(table_of(given.engines.expanduser()))
     paths = sorted(PROFILES.glob("*.yaml"))
     if given.write:
-        lines = [f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in table["classes"].items()]
-        head = f'{{"releases": {json.dumps(table["releases"])},\n"classes": {{\n'
-        TABLE.write_text(head + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+        TABLE.write_text(render(table), encoding="utf-8")
         wrong = {name for name, _, _ in differences(table, read(paths))}
         for path in paths:
             text = path.read_text(encoding="utf-8")

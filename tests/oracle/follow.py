@@ -4,7 +4,7 @@
     python -m tests.oracle.follow LAST NEW STEP...         # some of them; each can be repeated
 
     setup      the wheel of NEW, when it is not there
-    tables     what NEW's command line accepts, its variables, its recorded parses, its line in releases.yaml
+    tables     what NEW's command line accepts, its variables, parses and model classes, its line in releases.yaml
     read       the reading list: refusals that no law explains, that are new or gone; laws whose evidence changed; flags; variables
     ask        draw launches, ask NEW, and show the engine's source behind each disagreement, beside LAST's
     examples   ask NEW about the examples of every law that holds in it; keeps the answers
@@ -30,7 +30,7 @@ from pathlib import Path
 from recommender.errors import RecommenderError
 from recommender.session import Session
 from recommender.versions import parse_release
-from tools import make_catalogue, make_variables, trace_laws
+from tools import make_catalogue, make_variables, trace_classes, trace_laws
 
 from . import client, compare, record
 from .agree import compare as compared
@@ -155,6 +155,7 @@ def tables(last: str, new: str, given: argparse.Namespace) -> int:
     made = make_variables.added(known, new, read)
     make_variables.TABLE.write_text(make_variables.render(made), encoding="utf-8")
     _say(f"{make_variables.TABLE.relative_to(ROOT)}: {len(read.named)} variables in {new}")
+    _classes(new)
     parses = DATA / f"parse-{new}.jsonl.gz"
     words = [sys.executable, "-m", "tests.oracle.client", new, DEVICE, "--run", "tools/record_parses.py"]
     with parses.open("wb") as out:
@@ -169,6 +170,18 @@ def tables(last: str, new: str, given: argparse.Namespace) -> int:
     RELEASES.write_text(registered(RELEASES.read_text(encoding="utf-8"), new, date), encoding="utf-8")
     _say(f"{RELEASES.relative_to(ROOT)}: {new}, built {date}")
     return 0
+
+
+def _classes(new: str) -> None:
+    """Note the model classes of NEW, and say which no profile describes as the sources do."""
+    known = json.loads(trace_classes.TABLE.read_text(encoding="utf-8"))
+    table = trace_classes.added(known, new, client.home() / "sglang" / new)
+    trace_classes.TABLE.write_text(trace_classes.render(table), encoding="utf-8")
+    documents = trace_classes.read(sorted(trace_classes.PROFILES.glob("*.yaml")))
+    fresh = [name for name in table["classes"] if name not in known["classes"] and name not in documents]
+    differ = sorted({f"{name} ({fact})" for name, fact, _ in trace_classes.differences(table, documents)})
+    _say(f"{trace_classes.TABLE.relative_to(ROOT)}: new classes without a profile: {', '.join(fresh) or 'none'}")
+    _say(f"profiles/architectures that differ from their class now: {', '.join(differ) or 'none'}")
 
 
 def read(last: str, new: str, given: argparse.Namespace) -> int:
