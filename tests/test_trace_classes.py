@@ -41,10 +41,20 @@ def release(root: Path, version: str, module: str) -> Path:
 
 def test_a_class_has_what_it_inherits(tmp_path: Path) -> None:
     classes = classes_of(release(tmp_path, "1.0", MODULE))
-    assert classes.registered == {"First", "Second"}
+    assert set(classes.registered) == {"First", "Second"}
     eagle3, dflash = METHODS["captures_eagle3"], METHODS["captures_dflash"]
     assert [classes.has(name, eagle3) for name in ("Base", "First", "Second", "Third")] == [True, True, True, False]
     assert [classes.has(name, dflash) for name in ("First", "Second", "Nobody")] == [False, True, False]
+
+
+def test_the_registered_class_counts_where_another_module_has_its_name(tmp_path: Path) -> None:
+    folder = release(tmp_path, "1.0", MODULE)
+    (folder / "sglang/srt/models/a_text.py").write_text("class First(nn.Module): ...\nEntryClass = First\n", encoding="utf-8")
+    (folder / "sglang/srt/models/some.py").write_text(MODULE.replace("First, ", ""), encoding="utf-8")
+    classes, eagle3 = classes_of(folder), METHODS["captures_eagle3"]
+    assert not classes.has("First", eagle3)
+    assert not classes.has("Second", METHODS["captures_dspark"])
+    assert classes.has("Second", eagle3)
 
 
 def test_only_what_is_compared_with_is_rewritten(tmp_path: Path) -> None:

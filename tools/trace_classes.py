@@ -42,33 +42,39 @@ Traits = Mapping[str, bool]
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The classes below `models/` of a release: what each defines and inherits from, and which are registered."""
+    """The classes below `models/` of a release by module and name: (what each defines, what it inherits from).
 
-    defined: Mapping[str, frozenset[str]]
-    bases: Mapping[str, tuple[str, ...]]
-    registered: frozenset[str]
+    `registered` says which module registers a name; several modules may define a class of one name.
+    """
 
-    def has(self, name: str, method: str, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether a class or one that it inherits from defines a method."""
-        if name in seen or name not in self.defined:
+    defined: Mapping[tuple[str, str], tuple[frozenset[str], tuple[str, ...]]]
+    registered: Mapping[str, str]
+
+    def has(self, name: str, method: str, module: str = "", seen: frozenset[tuple[str, str]] = frozenset()) -> bool:
+        """Whether a class, or one that it inherits from, defines a method; without a module the registered class."""
+        place = (module or self.registered.get(name, ""), name)
+        if place not in self.defined:  # imported: from a module that we do not follow, so from any that defines the name
+            place = next((each for each in self.defined if each[1] == name), place)
+        if place in seen or place not in self.defined:
             return False
-        return method in self.defined[name] or any(self.has(base, method, seen | {name}) for base in self.bases[name])
+        members, bases = self.defined[place]
+        return method in members or any(self.has(base, method, place[0], seen | {place}) for base in bases)
 
 
 def classes_of(folder: Path) -> Classes:
     """The model classes of an unpacked release."""
-    defined: dict[str, frozenset[str]] = {}
-    bases: dict[str, tuple[str, ...]] = {}
-    registered: set[str] = set()
+    defined: dict[tuple[str, str], tuple[frozenset[str], tuple[str, ...]]] = {}
+    registered: dict[str, str] = {}
     for path in sorted((folder / "sglang" / "srt" / "models").rglob("*.py")):
+        module = str(path)
         for node in ast.parse(path.read_text(encoding="utf-8-sig")).body:
             if isinstance(node, ast.ClassDef):
-                defined[node.name] = frozenset(_members(node)) | defined.get(node.name, frozenset())
-                bases[node.name] = tuple(ast.unparse(base).rpartition(".")[2] for base in node.bases)
+                bases = tuple(ast.unparse(base).rpartition(".")[2] for base in node.bases)
+                defined[module, node.name] = (frozenset(_members(node)), bases)
             elif isinstance(node, (ast.Assign, ast.AnnAssign)) and REGISTERED in _targets(node) and node.value:
                 named = node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]
-                registered.update(each.id for each in named if isinstance(each, ast.Name))
-    return Classes(defined, bases, frozenset(registered))
+                registered.update((each.id, module) for each in named if isinstance(each, ast.Name))
+    return Classes(defined, registered)
 
 
 def _members(node: ast.ClassDef) -> Iterator[str]:
@@ -112,7 +118,7 @@ def table_of(engines: Path) -> dict[str, dict[str, Traits]]:
     """Architecture -> release -> what the release makes of it, the oldest release first."""
     releases = sorted((path for path in engines.iterdir() if path.is_dir()), key=lambda path: parse_release(path.name))
     read = {path.name: (classes_of(path), rewritten(path)) for path in releases}
-    names = sorted(set().union(*(classes.registered | drafts for classes, drafts in read.values())))
+    names = sorted(set[str]().union(*(drafts.union(classes.registered) for classes, drafts in read.values())))
     return {name: {release: traits(*read[release], name) for release in read} for name in names}
 
 
