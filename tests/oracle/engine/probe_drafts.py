@@ -181,9 +181,13 @@ def dspark_worker(args: Args) -> None:
         stack.enter_context(mock.patch.object(module.DSparkWorkerV2, "_draft_context", PASSED))
         stack.enter_context(mock.patch.object(module, "get_pp_stage_load_group", PASSED, create=True))
         if hasattr(module, "draft_pp_context"):
-            widths = {name: getattr(get_parallel(), name) for name in ("attn_dp_enabled", "attn_tp_size")}
-            parallel = types.SimpleNamespace(pp_group=types.SimpleNamespace(is_last_rank=True), tp_rank=0, **widths)
+            wide = args.enable_dp_attention or (getattr(args, "attn_dp_size", None) or 1) > 1
+            parallel = types.SimpleNamespace(
+                pp_group=types.SimpleNamespace(is_last_rank=True), tp_rank=0, attn_tp_size=get_parallel().attn_tp_size,
+                attn_dp_enabled=wide, enable_dp_attention=wide,
+            )  # fmt: skip
             stack.enter_context(mock.patch.object(module, "get_parallel", return_value=parallel))
+            stack.enter_context(mock.patch.object(module, "draft_pp_context", return_value=contextlib.nullcontext()))
         module.DSparkWorkerV2(**{name: known[name] for name in wanted})
 
 
