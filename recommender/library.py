@@ -226,6 +226,18 @@ def sealed(text: str) -> str:
     return f'{{"check": "{zlib.crc32(body.encode()):08x}", {body}'
 
 
+def unsealed(text: str, name: str) -> str:
+    """The text of a generated file, when what follows its checksum is as it was written.
+
+    Raises:
+        RulebookError: it is not, or there is no checksum; the message names the file.
+    """
+    seal = SEAL.match(text)
+    if seal is None or zlib.crc32(text[seal.end() :].encode()) != int(seal[1], 16):
+        raise RulebookError(f"{name}: damaged, or changed by hand; it is written by a program")
+    return text
+
+
 def check_whole(text: str, name: str) -> None:
     """Refuse the text of a file that is cut, or that is generated and no longer as it was written.
 
@@ -239,9 +251,7 @@ def check_whole(text: str, name: str) -> None:
     if TABLES.fullmatch(name) and not text.endswith("\n...\n"):
         raise RulebookError(f"{name}: cut short; a table ends with the line ...")
     if name.endswith(".json") and name.startswith(f"{FOLDERS[0]}/"):
-        seal = SEAL.match(text)
-        if seal is None or zlib.crc32(text[seal.end() :].encode()) != int(seal[1], 16):
-            raise RulebookError(f"{name}: damaged, or changed by hand; a program under tools/ writes it")
+        unsealed(text, name)
 
 
 def _read(root: Path, names: list[str]) -> tuple[dict[str, list[Any]], str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
 import json
 import sys
@@ -17,6 +16,7 @@ from recommender.errors import RulebookError, UsageError
 from recommender.flags import frozen
 from recommender.forms.config_file import ConfigFileError, config_words, merge_config
 from recommender.library import data_root
+from tests.oracle.records import lines_of
 
 RELEASE = "0.5.23"
 TABLE = data_root() / "constraints" / "sglang" / "flags" / "catalogue.json"
@@ -41,8 +41,7 @@ def line(document: Any) -> CommandLine:
 
 @pytest.fixture(scope="module")
 def recorded() -> list[dict[str, Any]]:
-    with gzip.open(RECORDED, "rt", encoding="utf-8") as file:
-        return [json.loads(text) for text in file]
+    return lines_of(RECORDED)
 
 
 def as_the_engine_says(found: Parsed | Refusal, record: dict[str, Any]) -> bool:
@@ -253,8 +252,7 @@ def test_no_rule_reads_or_writes_a_quiet_flag() -> None:
 @pytest.mark.parametrize("release", ["0.5.15", "0.5.19", "0.5.20"])
 def test_older_releases_parse_as_their_engines_did(release: str, document: Any) -> None:
     older = load_catalogue(document).command_line(release)
-    with gzip.open(RECORDED.with_name(f"parse-{release}.jsonl.gz"), "rt", encoding="utf-8") as file:
-        records = [json.loads(text) for text in file][1:]
+    records = lines_of(RECORDED.with_name(f"parse-{release}.jsonl.gz"))[1:]
     records = [item for item in records if "config" not in item]
     if NEWER:
         records = [item for item in records if not any(word.endswith("=--") for word in item["argv"])]

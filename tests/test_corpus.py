@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,14 @@ from tests.oracle.agree import compare
 from tests.oracle.corpus import COMMANDS, NAMES, Way, case, changed, published, replies_of, way_out
 from tests.oracle.folders import write_folders
 from tests.oracle.installation import installed
-from tests.oracle.records import recorded_file
+from tests.oracle.records import lines_of, recorded_file
 
 RELEASES = [release.version for release in load_rulebook().releases]
 RECORDED = [version for version in RELEASES if recorded_file(version, "corpus").exists()]
 
 
 def test_every_command_says_where_it_was_published() -> None:
-    for line in COMMANDS.read_text(encoding="utf-8").splitlines():
-        document = json.loads(line)
+    for document in lines_of(COMMANDS):
         assert document["repo"]
         assert document["path"]
         assert len(document["commit"]) == 40

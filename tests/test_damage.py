@@ -5,7 +5,9 @@ What is read at run time is named in one line, or, where it is a copy that can b
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import os
 import re
 import shutil
@@ -26,6 +28,8 @@ from recommender.facts import a_profile
 from recommender.library import Library, check_whole, data_root, load_from, parse_yaml, read_files, sealed
 from recommender.rulebook import check_document
 from recommender.variables import FORMAT, checked_table
+from tests.oracle import probes
+from tests.oracle.records import DATA, RecordError, lines_of, read, seal
 
 ROOT = data_root()
 FILES = sorted(
@@ -38,6 +42,7 @@ TABLES = [name for name in FILES if library.TABLES.fullmatch(name)]
 GENERATED = [name for name in FILES if name.endswith(".json")]
 PROFILES = [name for name in FILES if name.startswith("profiles/") and name not in TABLES]
 RULES = [name for name in FILES if name not in {*TABLES, *GENERATED, *PROFILES}]
+JUDGED = frozenset("id effect bites since until phase when require sets parse after silent_after".split())
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -74,6 +79,16 @@ def checked_law(text: str, name: str) -> None:
     """
     for document in parse_yaml(text, name):
         check_document(document, name)
+
+
+def in_order(text: str, name: str) -> bool:
+    """Whether all that judges stands before the source, in every edition of a law."""
+    orders = [list(document) for document in parse_yaml(text, name)]
+    return all(JUDGED.isdisjoint(keys[keys.index("source") :]) for keys in orders)
+
+
+def test_nearly_every_law_says_what_judges_before_its_source() -> None:
+    assert sum(not in_order(text_of(name), name) for name in RULES[::10]) <= 2
 
 
 def test_every_file_is_whole_and_of_a_kind_that_is_tested() -> None:
@@ -120,26 +135,12 @@ def test_a_law_that_is_cut_is_refused_or_judges_as_before(data: st.DataObject, n
     """The newest edition, that is: of an older one that is cut off whole, nothing in the file tells."""
     text = text_of(name)
     cut = text[: data.draw(st.integers(0, len(text) - 1))]
-    if refused(cut, name):
+    if refused(cut, name) or not in_order(text, name):
         return
     if named(refusal(lambda: checked_law(cut, name)), name):
         return
-    judged = (
-        "id",
-        "effect",
-        "bites",
-        "since",
-        "until",
-        "phase",
-        "when",
-        "require",
-        "sets",
-        "parse",
-        "after",
-        "silent_after",
-    )
     for was, now in zip(parse_yaml(text, name), parse_yaml(cut, name), strict=False):
-        assert {key: was.get(key) for key in judged} == {key: now.get(key) for key in judged}
+        assert {key: was.get(key) for key in JUDGED} == {key: now.get(key) for key in JUDGED}
 
 
 @pytest.mark.parametrize("damaged", [None, [], {}, {"format": "recommender-variables-1"}, "x", 3])
@@ -290,3 +291,127 @@ def test_a_folder_or_a_locked_file_in_the_place_of_the_copy_is_no_trouble(small:
     compiled.mkdir()
     assert reads_as_written(root)
     assert [item for item in compiled.parent.iterdir() if item != compiled] == []
+
+
+# --- what was recorded for the tests ------------------------------------------------------------------------------------
+
+RECORDED = sorted(path.name for path in DATA.iterdir() if path.name.endswith((".jsonl", ".xz", ".gz")))
+PROBES = sorted(DATA.glob("probes-*.json"))
+
+
+def told(call: Callable[[], object], name: str) -> bool:
+    """Whether a reading is refused, in one line that names the file."""
+    try:
+        call()
+    except RecordError as error:
+        said = str(error)
+    else:
+        return False
+    assert said.startswith(f"{name}: ")
+    assert len(said.splitlines()) == 1
+    return True
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for copies of recorded files."""
+    return tmp_path_factory.mktemp("recorded")
+
+
+def test_every_recorded_file_is_read() -> None:
+    assert len(RECORDED) > 20
+    assert {Path(name).suffix for name in RECORDED} == {".jsonl", ".xz", ".gz"}
+    for name in RECORDED:
+        assert len(lines_of(DATA / name)) > 10, name
+
+
+@QUICK
+@given(data=st.data(), name=st.sampled_from(RECORDED), cut=st.booleans(), mask=st.integers(1, 255))
+def test_a_recorded_file_that_is_cut_or_changed_anywhere_is_refused(
+    copies: Path, data: st.DataObject, name: str, cut: bool, mask: int
+) -> None:
+    content = bytearray((DATA / name).read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if cut:
+        del content[place:]
+    else:
+        content[place] ^= mask
+    (copies / name).write_bytes(content)
+    assert told(lambda: lines_of(copies / name), name) or lines_of(copies / name) == lines_of(DATA / name)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "missing"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.xz", ".jsonl.gz"])
+def test_a_damaged_recorded_file_is_named_in_one_line(tmp_path: Path, suffix: str, damage: str) -> None:
+    name = next(name for name in RECORDED if name.endswith(suffix))
+    shutil.copy(DATA / name, tmp_path / name)
+    if damage == "missing":
+        (tmp_path / name).unlink()
+    elif damage == "cut at a line" and suffix != ".jsonl":
+        pack = lzma.compress if suffix.endswith(".xz") else gzip.compress
+        (tmp_path / name).write_bytes(pack(b'{"a": 1}\n{"b": 2'))
+    else:
+        DAMAGES[damage](tmp_path / name)
+    assert told(lambda: lines_of(tmp_path / name), name)
+
+
+@pytest.mark.parametrize("content", [b"[1]\n", b"3\n", b"null\n", b"{}", b'{"a": 1}\n\n', b"\xff\n"])
+def test_packed_lines_that_are_no_objects_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.jsonl.xz").write_bytes(lzma.compress(content))
+    assert told(lambda: lines_of(tmp_path / "a.jsonl.xz"), "a.jsonl.xz")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {},
+        {"format": "other"},
+        {"format": "engine-answers-1"},
+        {"format": "engine-answers-1", "fields": 3, "launches": 1},
+    ],
+)
+@pytest.mark.parametrize(
+    "line", [{}, {"device": "b200", "argv": "x", "ok": True}, {"device": "b200", "argv": 3, "ok": False}]
+)
+def test_answers_of_another_form_are_refused(tmp_path: Path, head: dict[str, Any], line: dict[str, Any]) -> None:
+    path = tmp_path / "a.jsonl.xz"
+    path.write_bytes(lzma.compress(f"{json.dumps(head)}\n{json.dumps(line)}\n".encode()))
+    assert told(lambda: read(path), path.name)
+
+
+def test_plain_lines_are_sealed_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n{"b": 2}\n')
+    assert told(lambda: lines_of(path), path.name)
+    for _ in range(2):
+        seal(path)
+        assert lines_of(path) == [{"a": 1}, {"b": 2}]
+    path.write_text(path.read_text() + '{"c": 3}\n')
+    assert told(lambda: lines_of(path), path.name)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "missing", "changed"])
+def test_damaged_outcomes_of_probes_are_named_in_one_line(
+    tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = PROBES[-1].stem.removeprefix("probes-")
+    assert probes.recorded(release)
+    monkeypatch.setattr(probes, "DATA", tmp_path)
+    path = probes.recorded_file(release)
+    shutil.copy(PROBES[-1], path)
+    if damage == "missing":
+        path.unlink()
+    elif damage == "changed":
+        path.write_text(path.read_text().replace('"ok": true', '"ok": false', 1))
+    else:
+        DAMAGES[damage](path)
+    assert told(lambda: probes.recorded(release), path.name)
+
+
+def test_a_comparison_with_a_damaged_file_ends_with_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.xz").write_bytes(b"half")
+    words = [sys.executable, "-m", "tests.oracle.compare", "--recorded", str(tmp_path / "a.jsonl.xz")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a.jsonl.xz: damaged" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

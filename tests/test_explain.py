@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import lzma
 import os
 import re
 import threading
@@ -31,7 +30,7 @@ from recommender.terms import UNKNOWN
 from tests.oracle import retrace
 from tests.oracle.agree import matches
 from tests.oracle.examples import all_examples
-from tests.oracle.records import Answered, read, recorded_file
+from tests.oracle.records import Answered, lines_of, read, recorded_file
 
 RECORDED = Path(__file__).parent / "data" / "engine-messages-0.5.23.jsonl"
 RELEASE = "0.5.23"
@@ -52,7 +51,7 @@ def found(text: str) -> list[str]:
 
 
 def recorded() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
+    return lines_of(RECORDED)
 
 
 def called(record: dict[str, Any]) -> str:
@@ -206,7 +205,7 @@ def answered_examples(release: str) -> tuple[Answered, ...]:
 
 @cache
 def statements() -> tuple[dict[str, Any], ...]:
-    return tuple(json.loads(line) for line in lzma.decompress(STATEMENTS.read_bytes()).decode().splitlines())
+    return tuple(lines_of(STATEMENTS))
 
 
 def stated_in(release: str) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from recommender import devices, library, profiles
 from recommender.errors import RecommenderError, RulebookError, UsageError
 from recommender.facts import FactBook, checked, plain
 from recommender.terms import UNKNOWN
+from tests.oracle.records import lines_of
 
 DATA = Path(__file__).parent / "data"
 FOLDERS = ("gpus", "nodes", "images", "architectures", "config_classes", "models", "drafts")
@@ -180,7 +181,7 @@ def test_a_misspelt_line_of_the_fact_list_is_named() -> None:
 @pytest.mark.parametrize("file", sorted(DATA.glob("engine-facts-*.jsonl")), ids=lambda file: file.stem)
 def test_facts_equal_the_engines(file: Path) -> None:
     """Recorded by tools/check_facts.py: what the engine's own model configuration makes of every checkpoint profile."""
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = lines_of(file)
     known = set(checkpoint_names())
     assert {line["id"] for line in lines} <= known
     assert len(lines) >= 34

@@ -5,6 +5,7 @@ Two steps, because the first one needs the engine and the second one must not:
     # where the engine can be imported; tests/oracle/README.md says how to set it up. --prelude imports a module first
     python -m tests.oracle.client 0.5.23 b200 --run tools/check_facts.py dump --prelude device --release 0.5.23 \
         > tests/data/engine-facts-0.5.23.jsonl
+    python -m tests.oracle.records engine-facts-0.5.23.jsonl      # its checksum
 
     # anywhere; exit 1 on a difference
     python tools/check_facts.py compare tests/data/engine-facts-0.5.23.jsonl
@@ -171,7 +172,7 @@ def compare(file: Path, folder: Path | None) -> int:
     profiles = importlib.import_module("recommender.profiles")
     plain = importlib.import_module("recommender.facts").plain
     agree = differ = left_out = 0
-    for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+    for line in importlib.import_module("tests.oracle.records").lines_of(file):
         if "error" in line:
             left_out += 1
             print(f"{line['id']}: left out, {line['error']}")

@@ -38,7 +38,7 @@ from .agree import Tally, compare, early
 from .client import OracleError
 from .devices import USUAL
 from .record import answers, reported
-from .records import DATA, Answered, RecordError, read, recorded_file, write
+from .records import DATA, Answered, RecordError, lines_of, read, recorded_file, write
 from .sample import add_wild_flags, flags_of
 
 COMMANDS = DATA / "launch-commands.jsonl"
@@ -65,13 +65,12 @@ def published() -> list[Published]:
     """Every command of the corpus that starts this engine on a device we know, in its order.
 
     Raises:
-        OSError, ValueError: a file of the corpus is missing or damaged.
+        RecordError, OSError, ValueError: a file of the corpus is missing or damaged.
     """
     names: Mapping[str, str] = yaml.safe_load(NAMES.read_text(encoding="utf-8"))
     known = {profile: profile for profile in profiles.gpu_ids()}
     found = []
-    for line in COMMANDS.read_text(encoding="utf-8").splitlines():
-        document = json.loads(line)
+    for document in lines_of(COMMANDS):
         device = document.get("hardware") or ANY_DEVICE
         if device in known:
             found.append(_published(document, device, names))

@@ -32,6 +32,7 @@ from recommender.terms import Effect, Value, Verdict
 from tests.conftest import adviser, draw_question
 
 from .client import ask
+from .records import RecordError, lines_of
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 TOP = 3
@@ -174,8 +175,7 @@ def keep(kind: str, release: str, lines: Sequence[Mapping[str, Any]]) -> None:
 
 def kept(kind: str, release: str) -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:
     """Recorded answers by (device, argv)."""
-    text = lzma.decompress(file_of(kind, release).read_bytes()).decode()
-    return {(line["device"], tuple(line["argv"])): line for line in map(json.loads, text.splitlines())}
+    return {(line["device"], tuple(line["argv"])): line for line in lines_of(file_of(kind, release))}
 
 
 def engine_answers(
@@ -228,7 +228,11 @@ def main() -> int:
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--known", action="store_true", help="ask only what was not recorded")
     given = parser.parse_args()
-    known = kept(given.kind, given.release) if given.known else {}
+    try:
+        known = kept(given.kind, given.release) if given.known else {}
+    except RecordError as error:
+        print(f"recommended: {error}", file=sys.stderr)
+        return 2
     bad = 0
     if given.kind == "round-trip":
         trips = list(round_trips(given.seed, given.count))

@@ -5,20 +5,40 @@ The first line says the release, the fields and how many launches follow. A laun
     {"device", "argv", "env"?, "ok": false, "type", "message", "at", "chain"}
 either with "writes", [[engine function, {field: value}], ...], where those were kept.
 A launch that the machine could not answer (`ok` null) is not kept.
+
+Other recorded files are lines of JSON too. What is compressed has its checksum inside; what is plain text begins with a line that
+holds one of the rest, `python -m tests.oracle.records FILE` writes it.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
+import sys
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from recommender.errors import RulebookError
+from recommender.library import sealed, unsealed
+
 FORMAT = "engine-answers-1"
 DATA = Path(__file__).resolve().parent.parent / "data"
 CHAIN = 4
+BROKEN = (
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    RecursionError,
+    zlib.error,
+)
 
 
 class RecordError(RuntimeError):
@@ -104,21 +124,57 @@ def read(path: Path) -> tuple[dict[str, Any], list[Answered]]:
         RecordError: the file is missing, damaged, cut short or of another format.
     """
     try:
-        lines = lzma.decompress(path.read_bytes()).decode().splitlines()
-        head = json.loads(lines[0])
+        head, *lines = lines_of(path)
         if head["format"] != FORMAT:
             raise RecordError(f"{path.name}: format {head['format']!r}, expected {FORMAT!r}")
         fields = head["fields"]
-        found = [_launch(json.loads(line), fields) for line in lines[1:]]
+        found = [_launch(line, fields) for line in lines]
         if len(found) != head["launches"]:
             raise RecordError(f"{path.name}: {len(found)} launches, its first line says {head['launches']}")
-    except OSError as error:
-        raise RecordError(f"{path.name}: cannot be read ({error.strerror})") from None
-    except (lzma.LZMAError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise RecordError(
-            f"{path.name}: damaged ({type(error).__name__}: {error}); record it anew, see tests/oracle/README.md"
-        ) from None
+    except BROKEN as error:
+        raise _damaged(path, error) from None
     return head, found
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a recorded file, one a line: compressed (.xz, .gz), or plain behind the checksum of the rest.
+
+    Raises:
+        RecordError: the file is missing, damaged, cut short or of another format; one line that names it.
+    """
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".xz":
+            text = lzma.decompress(content, format=lzma.FORMAT_XZ).decode()
+        elif path.suffix == ".gz":
+            text = gzip.decompress(content).decode()
+        else:
+            text = unsealed(content.decode(), path.name).split("\n", 1)[1]
+        if not text.endswith("\n"):
+            raise ValueError("its last line has no end")
+        found = [json.loads(line) for line in text.split("\n")[:-1]]
+        if not all(isinstance(line, dict) for line in found):
+            raise ValueError("a line is no object")
+    except RulebookError as error:
+        raise RecordError(f"{error}; python -m tests.oracle.records {path.name}") from None
+    except BROKEN as error:
+        raise _damaged(path, error) from None
+    except OSError as error:
+        raise RecordError(f"{path.name}: cannot be read ({error.strerror or error})") from None
+    return found
+
+
+def _damaged(path: Path, error: Exception) -> RecordError:
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return RecordError(f"{path.name}: damaged ({told}); record it anew, see tests/oracle/README.md")
+
+
+def seal(path: Path) -> None:
+    """Write the line with the checksum, anew where there is one."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    kept = lines[1:] if lines[0].startswith('{"check": ') else lines
+    head = json.dumps({"lines": len(kept) - 1})
+    path.write_text(sealed("\n".join((head, *kept))), encoding="utf-8")
 
 
 def _launch(line: Mapping[str, Any], fields: Sequence[str]) -> Answered:
@@ -135,3 +191,8 @@ def _launch(line: Mapping[str, Any], fields: Sequence[str]) -> Answered:
         chain=tuple(line.get("chain", ())),
         writes=tuple((name, written) for name, written in line.get("writes", ())),
     )
+
+
+if __name__ == "__main__":
+    for named in sys.argv[1:]:
+        seal(DATA / Path(named).name)

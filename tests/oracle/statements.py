@@ -24,6 +24,7 @@ from recommender.matching import literals_of, needles_of, trace
 from recommender.rulebook import load_rulebook
 
 from .examples import NoRuleError, rules_named
+from .records import RecordError, lines_of
 
 KEPT = Path(__file__).parents[1] / "data" / "engine-statements.jsonl.xz"
 LONGEST = 160
@@ -162,8 +163,12 @@ def main() -> int:
     except NoRuleError as error:
         sys.stderr.write(f"oracle: {error}\n")
         return 2
-    kept = lzma.decompress(KEPT.read_bytes()).decode().splitlines() if given.rules else []
-    others = [entry for entry in map(json.loads, kept) if entry["rule"] not in chosen]
+    try:
+        kept = lines_of(KEPT) if given.rules else []
+    except RecordError as error:
+        sys.stderr.write(f"statements: {error}\n")
+        return 2
+    others = [entry for entry in kept if entry["rule"] not in chosen]
     lines = [*others, *found_in(given.releases, chosen).values()]
     lines.sort(key=lambda entry: (str(entry["rule"]), entry["releases"]))
     text = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in lines)
