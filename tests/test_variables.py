@@ -207,7 +207,7 @@ def test_every_word_on_an_old_variable_is_heard_in_some_release() -> None:
         ),
         ("0.5.19", "SGLANG_ENABLE_CP_V2", "1", "", ""),
         ("0.5.20", "SGLANG_ENABLE_CP_V2", "1", "retired", "0.5.19 was the last"),
-        ("0.5.17", "SGLANG_CUTLASS_MOE", "1", "old", "--moe-runner-backend=cutlass"),
+        ("0.5.17", "SGLANG_MORI_FP8_DISP", "1", "old", "SGLANG_MORI_DISPATCH_DTYPE=fp8 does its work"),
         ("0.5.18", "SGLANG_CUTLASS_MOE", "1", "retired", "0.5.17 was the last"),
         ("0.5.15", "SGLANG_ENABLE_GRPC", "1", "", ""),
         ("0.5.16", "SGLANG_ENABLE_GRPC", "1", "retired", "--grpc-port does its work"),
