@@ -28,7 +28,7 @@ from recommender.facts import a_profile
 from recommender.library import Library, check_whole, data_root, load_from, parse_yaml, read_files, sealed
 from recommender.rulebook import check_document
 from recommender.variables import FORMAT, checked_table
-from tests.oracle import probes
+from tests.oracle.probes import outcomes
 from tests.oracle.records import DATA, RecordError, lines_of, read, seal
 
 ROOT = data_root()
@@ -295,8 +295,8 @@ def test_a_folder_or_a_locked_file_in_the_place_of_the_copy_is_no_trouble(small:
 
 # --- what was recorded for the tests ------------------------------------------------------------------------------------
 
-RECORDED = sorted(path.name for path in DATA.iterdir() if path.name.endswith((".jsonl", ".xz", ".gz")))
-PROBES = sorted(DATA.glob("probes-*.json"))
+RECORDED = sorted(path.name for path in DATA.iterdir() if path.name.endswith((".jsonl", ".jsonl.xz", ".jsonl.gz")))
+PROBES = sorted(DATA.glob("probes-*.json.xz"))
 
 
 def told(call: Callable[[], object], name: str) -> bool:
@@ -394,18 +394,23 @@ def test_plain_lines_are_sealed_anew(tmp_path: Path) -> None:
 def test_damaged_outcomes_of_probes_are_named_in_one_line(
     tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release = PROBES[-1].stem.removeprefix("probes-")
-    assert probes.recorded(release)
-    monkeypatch.setattr(probes, "DATA", tmp_path)
-    path = probes.recorded_file(release)
+    release = PROBES[-1].name.removeprefix("probes-").removesuffix(".json.xz")
+    read_again = outcomes.recorded.__wrapped__
+    assert read_again(release)
+    monkeypatch.setattr(outcomes, "DATA", tmp_path)
+    path = outcomes.recorded_file(release)
     shutil.copy(PROBES[-1], path)
     if damage == "missing":
         path.unlink()
     elif damage == "changed":
-        path.write_text(path.read_text().replace('"ok": true', '"ok": false', 1))
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif damage == "cut at a line":
+        path.write_bytes(lzma.compress(b'{"sglang": "1", "outcomes": {'))
     else:
         DAMAGES[damage](path)
-    assert told(lambda: probes.recorded(release), path.name)
+    assert told(lambda: read_again(release), path.name)
 
 
 def test_a_comparison_with_a_damaged_file_ends_with_one_line(tmp_path: Path) -> None:
