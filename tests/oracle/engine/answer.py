@@ -86,11 +86,12 @@ def launch(argv: list[str]) -> tuple[Any, dict[str, Any]]:
 
 def arguments_in(error: BaseException) -> Any:
     """The engine's arguments as they stood when it stopped; None when it had not made any."""
-    from sglang.srt.server_args import ServerArgs
-
+    module = sys.modules.get("sglang.srt.server_args")
+    if module is None:  # it stopped while it was imported
+        return None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         for value in frame.f_locals.values():
-            if isinstance(value, ServerArgs):
+            if isinstance(value, module.ServerArgs):
                 return value
     return None
 
