@@ -37,6 +37,10 @@ CONVERSATIONS = {
         0,
         "check --gpu h100 -- python -m sglang.launch_server --model-path nobody/knows --page-size 1",
     ),
+    "check-unknown-draft": (
+        0,
+        f"check --gpu h100 -- {LLAMA} --speculative-algorithm EAGLE3 --speculative-draft-model-path nobody/knows",
+    ),
     "check-assumed-image": (0, "check --gpu mi300x -- --model-path llama-3.1-8b --context-length 200000"),
     "check-no-image": (1, "check --gpu mi300x --image none -- --model-path llama-3.1-8b --context-length 200000"),
     "check-image-misspelt": (2, "check --gpu mi300x --image rcom -- --model-path llama-3.1-8b"),

@@ -148,12 +148,23 @@ def _headline(result: CheckResult) -> str:
         return f"UNKNOWN (source only) for {where}: nothing refuses it, but nothing was tried there."
     if result.verdict is Answer.UNKNOWN:
         return f"UNKNOWN for {where}: nothing refuses it, but not every law can be judged."
+    later = len({item.rule for item in result.findings if _is_unjudged(item)})
+    if later:
+        return f"VALID AT STARTUP for {where}; of what bites later, {_counted(later)} cannot be judged."
     degraded = sum(item.effect is Effect.DEGRADES for item in result.findings)
     return f"VALID for {where}" + (f", with {degraded} warning{'s' if degraded > 1 else ''}." if degraded else ".")
 
 
 def _unjudged(result: CheckResult) -> bool:
-    return any(item.verdict is Verdict.UNKNOWN and item.effect is Effect.REJECTS for item in result.findings)
+    return any(map(_is_unjudged, result.findings))
+
+
+def _is_unjudged(item: Finding) -> bool:
+    return item.verdict is Verdict.UNKNOWN and item.effect is Effect.REJECTS
+
+
+def _counted(laws: int) -> str:
+    return f"{laws} law{'s' if laws > 1 else ''}"
 
 
 def _laws(count: int) -> str:
