@@ -39,7 +39,7 @@ CONVERSATIONS = {
     ),
     "check-unknown-draft": (
         0,
-        f"check --gpu h100 -- {LLAMA} --speculative-algorithm EAGLE3 --speculative-draft-model-path nobody/knows",
+        "check --gpu h100 -- --model-path qwen3-8b --speculative-algorithm DFLASH --speculative-draft-model-path nobody/knows",
     ),
     "check-assumed-image": (0, "check --gpu mi300x -- --model-path llama-3.1-8b --context-length 200000"),
     "check-no-image": (1, "check --gpu mi300x --image none -- --model-path llama-3.1-8b --context-length 200000"),
