@@ -250,6 +250,7 @@ class Text:
         tail = text[-TOLERANT_TAIL:]
         # A message broken between words, or by a narrow terminal anywhere, is whole again in one of these.
         self.flat = (" ".join(tail.split()), tail.replace("\n", "")) if "\n" in tail.strip() else ()
+        self._held: dict[str, bool] = {}
         self.words = words_of(text).union(*(words_of(each) for each in (self.unescaped, *self.flat) if each))
 
     @property
@@ -258,10 +259,12 @@ class Text:
         return (self.lines, self.unescaped) if self.unescaped else (self.lines,)
 
     def holds(self, needle: str) -> bool:
-        """Whether a piece of literal text stands in it in any form."""
-        if not _whole_words(needle) <= self.words:
-            return False
-        return any(needle in form for form in (*self.by_lines, *self.flat))
+        """Whether a piece of literal text stands in it in any form; editions of a law look for the same pieces."""
+        held = self._held.get(needle)
+        if held is None:
+            here = _whole_words(needle) <= self.words
+            held = self._held[needle] = here and any(needle in form for form in (*self.by_lines, *self.flat))
+        return held
 
 
 def occurrences(text: str, needle: str) -> Iterator[int]:
