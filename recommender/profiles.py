@@ -12,7 +12,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from operator import itemgetter
@@ -203,7 +203,6 @@ def _checkpoint(
     told = [(cited, stated)]
     told += _stated_by(architecture, f"profiles/architectures/{first}.yaml")
     told += _class_facts(kind)
-    earlier = _earlier(architecture, f"profiles/architectures/{first}.yaml")
     defaults = _merged(_class_defaults(kind), (architecture or {}).get("config_defaults", {}))
     read = _unfolded(config, kind)
     source = _Checkpoint(
@@ -222,8 +221,7 @@ def _checkpoint(
 
     @cache
     def facts_as_of(release: str) -> Facts:
-        at = parse_release(release)
-        overlays = tuple(overlay for until, overlay in earlier if at < until)
+        overlays = earlier_facts(architecture or {}, f"profiles/architectures/{first}.yaml", release)
         return _facts_from(replace(source, overlays=overlays)) if overlays else facts
 
     return Model(
@@ -251,14 +249,21 @@ def _facts_from(source: _Checkpoint) -> Facts:
     return facts
 
 
-def _earlier(document: Mapping[str, Any] | None, where: str) -> Sequence[tuple[tuple[int, ...], Mapping[str, Value]]]:
-    """(release, what the architecture's class was before it), the earliest release first."""
+def earlier_facts(document: Mapping[str, Any], where: str, release: str) -> tuple[Mapping[str, Value], ...]:
+    """What an architecture's class was in a release, where that is not what it is now: the first that states a fact holds.
+
+    Raises:
+        RulebookError: an `earlier` entry of the profile has another form, or states no fact.
+    """
     found = []
-    for entry in (document or {}).get("earlier", ()):
+    at = parse_release(release)
+    for entry in document.get("earlier", ()):
         an_object(entry, f"{where}: earlier")
         no_strangers(entry, ("until", "facts"), f"{where}: earlier")
-        found.append((parse_release(str(entry["until"])), stated_facts(entry, "model", f"{where}: earlier")))
-    return sorted(found, key=itemgetter(0))
+        facts, until = stated_facts(entry, "model", f"{where}: earlier"), parse_release(str(entry["until"]))
+        if at < until:
+            found.append((until, facts))
+    return tuple(facts for _, facts in sorted(found, key=itemgetter(0)))
 
 
 def _single(folder: str, name: Any) -> Mapping[str, Any] | None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from recommender.library import sealed
+from recommender.versions import parse_release
 
 TABLE = Path(__file__).resolve().parent.parent / "constraints" / "sglang" / "flags" / "variables.json"
 FORMAT = "recommender-variables-2"
@@ -249,12 +250,14 @@ def render(table: Mapping[str, Any]) -> str:
     return sealed(",\n".join(texts) + "}\n")
 
 
+def unpacked(root: Path) -> list[Path]:
+    """The releases that lie unpacked below a folder, the oldest first."""
+    return sorted((path for path in root.iterdir() if path.is_dir()), key=lambda path: parse_release(path.name))
+
+
 def main(root: Path) -> None:
     """Write the table of every release below a folder."""
-    found = sorted(
-        (path for path in root.iterdir() if path.is_dir()), key=lambda path: [*map(int, path.name.split("."))]
-    )
-    TABLE.write_text(render(made({path.name: read_release(path) for path in found})), encoding="utf-8")
+    TABLE.write_text(render(made({path.name: read_release(path) for path in unpacked(root)})), encoding="utf-8")
 
 
 if __name__ == "__main__":

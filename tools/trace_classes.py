@@ -4,8 +4,8 @@ Reads the engine's Python as text (nothing is imported). For each release of a f
 that a module of `models/` registers, which of them hand hidden states to a draft (they or a class they inherit from define the
 method), and which names the engine rewrites when the checkpoint is its own draft.
 
-    python tools/trace_classes.py ~/.cache/sglang-oracle/sglang             # where profiles/architectures differ; exit 1
-    python tools/trace_classes.py ~/.cache/sglang-oracle/sglang --write     # also tests/data/engine-classes.json, and `earlier:`
+    python -m tools.trace_classes ~/.cache/sglang-oracle/sglang          # where profiles/architectures differ; exit 1
+    python -m tools.trace_classes ~/.cache/sglang-oracle/sglang --write  # also tests/data/engine-classes.json, and `earlier:`
 
 `--write` adds what a class was in older releases to the profiles that do not say it; what it cannot add it lists.
 """
@@ -23,7 +23,9 @@ from typing import Any
 
 import yaml
 
+from recommender.profiles import earlier_facts
 from recommender.versions import parse_release
+from tools.make_variables import unpacked
 
 ROOT = Path(__file__).resolve().parent.parent
 PROFILES = ROOT / "profiles" / "architectures"
@@ -116,8 +118,7 @@ def traits(classes: Classes, drafts: frozenset[str], name: str) -> dict[str, boo
 
 def table_of(engines: Path) -> dict[str, dict[str, Traits]]:
     """Architecture -> release -> what the release makes of it, the oldest release first."""
-    releases = sorted((path for path in engines.iterdir() if path.is_dir()), key=lambda path: parse_release(path.name))
-    read = {path.name: (classes_of(path), rewritten(path)) for path in releases}
+    read = {path.name: (classes_of(path), rewritten(path)) for path in unpacked(engines)}
     names = sorted(set[str]().union(*(drafts.union(classes.registered) for classes, drafts in read.values())))
     return {name: {release: traits(*read[release], name) for release in read} for name in names}
 
@@ -160,11 +161,8 @@ def had(entry: Mapping[str, Any], trait: str, release: str) -> bool:
 
 def stated(document: Mapping[str, Any], fact: str, release: str) -> Any:
     """What an architecture's profile says of a fact as of a release; None when it is silent."""
-    at = parse_release(release)
-    for entry in sorted(document.get("earlier") or (), key=lambda entry: parse_release(str(entry["until"]))):
-        if at < parse_release(str(entry["until"])) and fact in entry["facts"]:
-            return entry["facts"][fact]
-    return (document.get("facts") or {}).get(fact)
+    told = (*earlier_facts(document, str(document.get("architecture", "")), release), document.get("facts") or {})
+    return next((facts[fact] for facts in told if fact in facts), None)
 
 
 def said(document: Mapping[str, Any], release: str) -> dict[str, bool]:
