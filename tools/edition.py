@@ -15,7 +15,7 @@ from pathlib import Path
 
 from recommender.errors import RecommenderError
 from recommender.versions import parse_release
-from tools.yaml_edit import documents
+from tools.yaml_edit import documents, replaced
 
 RULES = Path(__file__).resolve().parent.parent / "constraints" / "sglang"
 BOUND = '(?m)^{}:[ \t]*"?([\\w.]+)"?[ \t]*$'
@@ -48,7 +48,7 @@ def ended(document: str, release: str) -> str:
 def begun(document: str, release: str) -> str:
     """A copy of an edition that begins in a release and was read in it."""
     copy = re.sub(BOUND.format("since"), f'since: "{release}"', document, count=1)
-    return re.sub(r'(\brelease:[ \t]*)"?\d+(?:\.\w+)*"?', rf'\g<1>"{release}"', copy)
+    return replaced(copy, lambda keys: (keys[0], keys[-1]) == ("source", "release"), lambda _: f'"{release}"')
 
 
 def changed(text: str, release: str, end: bool) -> str:
