@@ -17,7 +17,7 @@ from tests.oracle.agree import Tally, compare, grouped
 from tests.oracle.examples import Example, all_examples, objection
 from tests.oracle.folders import write_folders
 from tests.oracle.installation import installed
-from tests.oracle.records import Answered, RecordError, read, recorded_file, write
+from tests.oracle.records import Answered, RecordError, question, read, recorded_file, write
 from tests.oracle.replay import Replayed, clashes, replay, without
 
 COVERED = [release.version for release in reversed(load_rulebook().releases)]
@@ -128,7 +128,7 @@ def test_the_engine_objects_to_no_example(release: str) -> None:
     rules = session(release).edition.rules
     problems, unasked = [], 0
     for example in _examples(release):
-        answer = known.get(_question(example.engine_device, example))
+        answer = known.get(question(example.engine_device, example.argv, example.env))
         unasked += answer is None
         problem = objection(example, answer, rules.values()) if answer else ""
         if problem and example.rule.id not in unshown():
@@ -138,10 +138,6 @@ def test_the_engine_objects_to_no_example(release: str) -> None:
     assert unasked <= max(5, 0.05 * len(list(_examples(release)))), (
         f"{unasked} examples have no recorded answer: record them anew"
     )
-
-
-def _question(device: str, asked: Answered | Example) -> tuple[Any, ...]:
-    return device, asked.argv, tuple(sorted(asked.env.items()))
 
 
 def _examples(release: str) -> Iterator[Example]:
@@ -173,10 +169,10 @@ def test_every_rule_is_noticed(release: str) -> None:
 
 def _confirmed(release: str) -> Iterator[Example]:
     """Examples that break or write, and to which the engine does not object, as far as it can be asked about their device."""
-    known = {_question(launch.device, launch): launch for launch in answers(release, "examples")}
+    known = {question(launch.device, launch.argv, launch.env): launch for launch in answers(release, "examples")}
     for example in all_examples(load_rulebook()):
         if example.release == release and (example.kind == "breaks" or example.becomes):
-            answer = known.get(_question(example.engine_device, example))
+            answer = known.get(question(example.engine_device, example.argv, example.env))
             if not example.engine_device or (answer and not objection(example, answer, ())):
                 yield example
 

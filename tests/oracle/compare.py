@@ -30,7 +30,7 @@ from .examples import Example, NoRuleError, all_examples, objection, rules_named
 from .folders import kept_folders
 from .installation import installed
 from .record import add_draw_options, answers, cases_of, reported
-from .records import Answered, RecordError, read, recorded_file, write
+from .records import Answered, RecordError, question, read, recorded_file, write
 
 
 def session_of(release: str) -> Session:
@@ -68,11 +68,6 @@ def tally_of(session: Session, launches: Iterable[Answered], tally: Tally | None
     return counted
 
 
-def question(device: str, asked: Example | Answered) -> tuple[Any, ...]:
-    """What tells two launches apart."""
-    return device, asked.argv, tuple(sorted(asked.env.items()))
-
-
 def ask_examples(
     release: str,
     examples: Sequence[Example],
@@ -95,7 +90,7 @@ def ask_examples(
     for example in examples:
         device = example.engine_device
         if device:
-            asked = question(device, example)
+            asked = question(device, example.argv, example.env)
             becomes.setdefault(asked, set()).update(example.becomes)
             of_engine.update(name for name in example.becomes if name in flags)
             wanted.setdefault(device, {})[asked] = {"argv": list(example.argv), "env": dict(example.env)}
@@ -105,13 +100,13 @@ def ask_examples(
         if answer and (not answer.ok or fields & of_engine <= seen):
             found[asked] = answer
             del wanted[asked[0]][asked]
-    left = {question(example.engine_device, example) for example in besides} - becomes.keys()
+    left = {question(example.engine_device, example.argv, example.env) for example in besides} - becomes.keys()
     others = [known[asked] for asked in sorted(left & known.keys())]
     fields = {*reported(release), *(name for names in becomes.values() for name in names)}
     cases = {device: list(asked.values()) for device, asked in wanted.items() if asked}
     for replies in answers(release, cases, fields=fields, writes=True):
         for answer in replies:
-            asked = question(answer.device, answer)
+            asked = question(answer.device, answer.argv, answer.env)
             found[asked] = _to_keep(answer, becomes[asked])
         print(f"{replies[0].device}: {len(replies)} answers", file=sys.stderr)
         write(keep, release, reported(release), (*found.values(), *others))
@@ -149,14 +144,14 @@ def run_examples(release: str, named: Sequence[Example], show: int, fresh: bool,
     every = [example for example in all_examples(session.book) if example.release == release]
     chosen = [example for example in named if example.release == release]
     path = recorded_file(release, "examples")
-    before = {question(each.device, each): each for each in read(path)[1]} if path.exists() else {}
+    before = {question(each.device, each.argv, each.env): each for each in read(path)[1]} if path.exists() else {}
     for example in chosen if fresh else ():
-        before.pop(question(example.engine_device, example), None)
+        before.pop(question(example.engine_device, example.argv, example.env), None)
     found = ask_examples(release, chosen, before, path, besides=every)
     problems = unasked = 0
     tally = Tally()
     for example in chosen:
-        answer = found.get(question(example.engine_device, example))
+        answer = found.get(question(example.engine_device, example.argv, example.env))
         if answer is None:
             unasked += 1
             continue

@@ -38,8 +38,8 @@ from .agree import Tally, compare, early
 from .client import OracleError
 from .devices import USUAL
 from .record import answers, reported
-from .records import DATA, Answered, RecordError, lines_of, read, recorded_file, write
-from .sample import add_wild_flags, flags_of
+from .records import DATA, Answered, RecordError, lines_of, question, read, recorded_file, write
+from .sample import add_wild_flags, flags_of, spans_of
 
 COMMANDS = DATA / "launch-commands.jsonl"
 NAMES = DATA / "corpus-models.yaml"
@@ -137,10 +137,10 @@ def changed(seed: int, count: int, changes: int, release: str) -> Iterator[dict[
     usable = [each for each in published() if not each.unmapped]
     rng = random.Random(f"corpus-{seed}-{release}")
     flags = flags_of(release)
-    donors = [span for each in usable for span in _spans(each.argv) if span[0] not in CHECKPOINT_FLAGS]
+    donors = [span for each in usable for span in spans_of(each.argv) if span[0] not in CHECKPOINT_FLAGS]
     for number in range(count):
         each = rng.choice(usable)
-        spans, device = _spans(each.argv), each.device
+        spans, device = spans_of(each.argv), each.device
         for _ in range(rng.randint(1, changes)):
             kind = rng.choice(("device", "without", "other", "flag", "flag", "wild"))
             movable = [place for place, span in enumerate(spans) if span[0] not in CHECKPOINT_FLAGS]
@@ -162,17 +162,6 @@ def changed(seed: int, count: int, changes: int, release: str) -> Iterator[dict[
         if device == "cpu" and "--device" not in argv:
             argv += ["--device", "cpu"]
         yield {"id": f"corpus-{each.id}-{seed}-{number}", "device": device, "argv": argv, "env": dict(each.env)}
-
-
-def _spans(argv: Sequence[str]) -> list[tuple[str, ...]]:
-    """The words as flags with what follows each."""
-    found: list[tuple[str, ...]] = []
-    for word in argv:
-        if word.startswith("--") or not found:
-            found.append((word,))
-        else:
-            found[-1] = (*found[-1], word)
-    return found
 
 
 def by_device(cases: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -207,11 +196,6 @@ def way_out(session: Session, launch: Answered) -> Way:
     return Way.HELPED if any(finding.cures for finding in broken) else Way.BARE
 
 
-def key_of(device: str, argv: Sequence[str], env: Mapping[str, str]) -> tuple[Any, ...]:
-    """What makes two launches the same question to the engine."""
-    return device, tuple(argv), tuple(sorted(env.items()))
-
-
 def recorded(release: str) -> dict[tuple[Any, ...], Answered]:
     """The recorded answers to published commands and to changed ones, by the question.
 
@@ -219,7 +203,7 @@ def recorded(release: str) -> dict[tuple[Any, ...], Answered]:
         RecordError: nothing is recorded, or the file is damaged.
     """
     found = read(recorded_file(release, "corpus"))[1]
-    return {key_of(each.device, each.argv, each.env): each for each in found}
+    return {question(each.device, each.argv, each.env): each for each in found}
 
 
 def replies_of(release: str, kept: bool) -> list[Answered]:
@@ -234,7 +218,7 @@ def replies_of(release: str, kept: bool) -> list[Answered]:
         asked = answers(release, by_device(cases), fields=reported(release), writes=True)
         return [reply for replies in asked for reply in replies]
     known = recorded(release)
-    keys = [key_of(each["device"], each["argv"], each["env"]) for each in cases]
+    keys = [question(each["device"], each["argv"], each["env"]) for each in cases]
     return [known[key] for key in keys if key in known]
 
 
@@ -245,7 +229,7 @@ def thin(release: str, path: Path) -> int:
         RecordError: the answers cannot be used.
     """
     head, found = read(path)
-    once = list({key_of(each.device, each.argv, each.env): each for each in found}.values())
+    once = list({question(each.device, each.argv, each.env): each for each in found}.values())
     accepted = [each for each in once if each.ok]
     kept = [each for each in once if not each.ok] + accepted[::EVERY]
     return write(recorded_file(release, "corpus"), release, head["fields"], kept)

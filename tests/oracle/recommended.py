@@ -12,8 +12,6 @@ asked only about launches that are not recorded yet.
 from __future__ import annotations
 
 import argparse
-import json
-import lzma
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +30,7 @@ from recommender.terms import Effect, Value, Verdict
 from tests.conftest import adviser, draw_question
 
 from .client import ask
-from .records import RecordError, lines_of
+from .records import RecordError, lines_of, write_lines
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 TOP = 3
@@ -169,8 +167,7 @@ def file_of(kind: str, release: str) -> Path:
 
 def keep(kind: str, release: str, lines: Sequence[Mapping[str, Any]]) -> None:
     """Write recorded answers."""
-    text = "".join(json.dumps(line, separators=(",", ":"), sort_keys=True) + "\n" for line in lines)
-    file_of(kind, release).write_bytes(lzma.compress(text.encode(), preset=9))
+    write_lines(file_of(kind, release), lines, sort_keys=True)
 
 
 def kept(kind: str, release: str) -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:

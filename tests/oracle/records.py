@@ -82,6 +82,11 @@ def answered(device: str, case: Mapping[str, Any], answer: Mapping[str, Any]) ->
     )
 
 
+def question(device: str, argv: Sequence[str], env: Mapping[str, str]) -> tuple[Any, ...]:
+    """What tells two launches apart."""
+    return device, tuple(argv), tuple(sorted(env.items()))
+
+
 def recorded_file(release: str, what: str = "answers") -> Path:
     """Where the recorded answers of a release lie: to drawn launches (`answers`), to the rules' examples (`examples`)."""
     return DATA / f"{what}-{release}.jsonl.xz"
@@ -111,10 +116,15 @@ def write(path: Path, release: str, fields: Sequence[str], launches: Iterable[An
             line["writes"] = launch.writes
         lines.append(line)
     head = {"format": FORMAT, "sglang": release, "launches": len(lines), **about, "fields": list(fields)}
-    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *lines))
+    write_lines(path, (head, *lines))
+    return len(lines)
+
+
+def write_lines(path: Path, lines: Iterable[Mapping[str, Any]], *, sort_keys: bool = False) -> None:
+    """Keep JSON objects, one a line, as `lines_of` reads them."""
+    text = "".join(json.dumps(line, separators=(",", ":"), sort_keys=sort_keys) + "\n" for line in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
-    return len(lines)
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Answered]]:

@@ -286,18 +286,23 @@ def example_launches(
     return rng.sample(list(found.values()), len(found))
 
 
+def spans_of(argv: Sequence[str]) -> list[tuple[str, ...]]:
+    """The words as flags with what follows each."""
+    found: list[tuple[str, ...]] = []
+    for word in argv:
+        if word.startswith("--") or not found:
+            found.append((word,))
+        else:
+            found[-1] = (*found[-1], word)
+    return found
+
+
 def _groups(argv: Sequence[str], known: Iterable[str], strange: Iterable[str] | None = None) -> Iterator[list[str]]:
     """Each flag with its words; of flags that the release does not know only the newer spelling of attention DP.
 
     With `strange` only those go that are in it, so that a flag of no release at all stays.
     """
-    groups: list[list[str]] = []
-    for word in argv:
-        if word.startswith("--") or not groups:
-            groups.append([word])
-        else:
-            groups[-1].append(word)
-    for name, *words in groups:
+    for name, *words in spans_of(argv):
         plain = name.partition("=")[0]
         if name == "--attn-dp-size" and name not in known:
             yield from (["--dp-size", *words], ["--enable-dp-attention"])

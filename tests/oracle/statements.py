@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import ast
 import json
-import lzma
 import os
 import re
 import sys
@@ -24,7 +23,7 @@ from recommender.matching import literals_of, needles_of, trace
 from recommender.rulebook import load_rulebook
 
 from .examples import NoRuleError, rules_named
-from .records import RecordError, lines_of
+from .records import RecordError, lines_of, write_lines
 
 KEPT = Path(__file__).parents[1] / "data" / "engine-statements.jsonl.xz"
 LONGEST = 160
@@ -171,8 +170,7 @@ def main() -> int:
     others = [entry for entry in kept if entry["rule"] not in chosen]
     lines = [*others, *found_in(given.releases, chosen).values()]
     lines.sort(key=lambda entry: (str(entry["rule"]), entry["releases"]))
-    text = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in lines)
-    KEPT.write_bytes(lzma.compress(text.encode(), preset=9))
+    write_lines(KEPT, lines, sort_keys=True)
     sys.stderr.write(f"{len(lines)} statements of {len(given.releases)} releases\n")
     return 0
 

@@ -7,7 +7,6 @@ answer (null): resolution refuses the launch before, the release has no such che
 from __future__ import annotations
 
 import json
-import lzma
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from recommender.rulebook import load_rulebook
 from recommender.terms import Answer, Bites, CheckResult, Effect, Verdict
 from tests.oracle.agree import matches
 from tests.oracle.client import ENGINE, LAUNCH_SECONDS, START_SECONDS, OracleError, run
-from tests.oracle.records import CHAIN, DATA, Answered, RecordError
+from tests.oracle.records import CHAIN, DATA, Answered, RecordError, lines_of, write_lines
 
 from . import PROBES
 from .probe import Probe
@@ -60,8 +59,7 @@ def record(release: str, outcomes: Outcomes) -> None:
         name: said | ({"chain": said["chain"][-CHAIN:]} if "chain" in said else {})
         for name, said in sorted(outcomes.items())
     }
-    text = json.dumps({"sglang": release, "outcomes": kept}, separators=(",", ":"))
-    recorded_file(release).write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    write_lines(recorded_file(release), ({"sglang": release, "outcomes": kept},))
 
 
 @cache
@@ -72,13 +70,10 @@ def recorded(release: str) -> Outcomes:
         RecordError: the file is missing or damaged.
     """
     path = recorded_file(release)
-    try:
-        outcomes: Outcomes = json.loads(lzma.decompress(path.read_bytes()))["outcomes"]
-    except (OSError, lzma.LZMAError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(
-            f"{path.name}: damaged or missing ({error}); python -m tests.oracle.probes {release}"
-        ) from None
-    return outcomes
+    (line, *_) = lines_of(path) or ({},)
+    if not isinstance(line.get("outcomes"), dict):
+        raise RecordError(f"{path.name}: holds no outcomes; python -m tests.oracle.probes {release}")
+    return dict(line["outcomes"])
 
 
 def stopped(said: Mapping[str, Any]) -> Answered:
